@@ -61,9 +61,9 @@ impl Effect {
             | Self::TellTurn { .. }
             | Self::Judge { .. }
             | Self::InspectRepo { .. }
+            | Self::RefreshRepo { .. }
             | Self::Diff { .. } => false,
-            Self::RefreshRepo { .. }
-            | Self::PrepareWorktree(_)
+            Self::PrepareWorktree(_)
             | Self::PrepareCopy { .. }
             | Self::Collect { .. }
             | Self::RunCi { .. }

@@ -11,8 +11,8 @@ use super::change::Change;
 use super::effect::{Effect, EffectId};
 use crate::policy::{ScopeKey, ToolCall};
 use crate::protocol::{
-    Agent, AgentId, AuthStatus, BackendName, Decision, DecisionId, EpochMs, FeedItem, ForemanStatus, Goal,
-    GoalId, LogEntry, MemoryEntry, MemoryId, Repo, RepoId, Task, TaskId, WorktreeId,
+    Agent, AgentId, AuthStatus, BackendName, Decision, DecisionId, EpochMs, FeedItem, ForemanStatus, Goal, GoalId,
+    LogEntry, MemoryEntry, MemoryId, Repo, RepoId, Task, TaskId, WorktreeId,
 };
 use crate::turn::{Answered, Cause, Job, RequestId, TurnCommand, TurnId};
 
@@ -139,6 +139,9 @@ impl State {
             Change::Waiter(id, waiter) => {
                 self.waiters.insert(id.clone(), (**waiter).clone());
             }
+            Change::WaiterGone(id) => {
+                self.waiters.remove(id);
+            }
             Change::DecisionGone(id) => {
                 self.decisions.remove(id);
                 self.waiters.remove(id);
@@ -232,6 +235,8 @@ pub struct WorktreeWork {
     pub head: String,
     /// The merge commit, once merged.
     pub merged: Option<String>,
+    /// Its directory is (supposed to be) there.
+    pub live: bool,
 }
 
 /// Where a task stands between two statuses of the wall.
@@ -318,10 +323,12 @@ pub enum TurnPhase {
         effect: EffectId,
     },
     Running(Running),
-    /// Told to stop; nothing it says counts. Gone when the engine reports its end.
+    /// Told to stop; nothing it says counts. Gone when the engine reports its end. `withdrawn` is a question that the
+    /// stop withdrew.
     Stopping {
         why: StopWhy,
         since: EpochMs,
+        withdrawn: Option<String>,
     },
 }
 
