@@ -4,6 +4,7 @@
 //! `policy` judging tool calls, `foreman` the pure core.
 
 pub mod foreman;
+pub mod git;
 pub mod policy;
 pub mod protocol;
 pub mod turn;

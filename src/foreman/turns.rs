@@ -111,6 +111,9 @@ impl Step<'_> {
             (TurnPhase::Stopping { why, withdrawn, .. }, TurnEvent::Ended(_)) => {
                 let (why, withdrawn) = (*why, withdrawn.clone());
                 self.put(Change::TurnGone(id));
+                if !matches!(why, StopWhy::Pause | StopWhy::Shutdown) {
+                    self.drop_unasked_permissions(&turn.agent, turn.task.as_ref());
+                }
                 self.turn_stopped(&turn, why, withdrawn);
             }
             (TurnPhase::Running(_), event) => self.turn_reports(&turn, event),
