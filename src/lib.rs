@@ -8,4 +8,5 @@ pub mod foreman;
 pub mod git;
 pub mod policy;
 pub mod protocol;
+pub mod transport;
 pub mod turn;
