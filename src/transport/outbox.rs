@@ -42,7 +42,9 @@ enum Taking {
     All,
     /// Over the bound: acks and errors alone, for they are lost otherwise, until the client is made whole; `limit` is
     /// in bytes, since whoever asks on and on without reading is bounded too.
-    Answers { limit: usize },
+    Answers {
+        limit: usize,
+    },
 }
 
 /// What an upsert replaces.
