@@ -1,9 +1,10 @@
 //! AgentCraft in a terminal: a team of coding agents works on your git repositories, you stay in charge.
 //!
 //! The map (see `docs/architecture.md`): `protocol` wire types, `turn` what core and engines say to each other,
-//! `policy` judging tool calls, `foreman` the pure core.
+//! `policy` judging tool calls, `foreman` the pure core, `store` the database.
 
 pub mod foreman;
 pub mod policy;
 pub mod protocol;
+pub mod store;
 pub mod turn;
