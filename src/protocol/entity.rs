@@ -182,6 +182,11 @@ pub struct Agent {
 pub struct Color(#[schemars(regex(pattern = r"^#[0-9A-Fa-f]{6}$"))] String);
 
 impl Color {
+    /// `#000000`.
+    pub fn black() -> Self {
+        Self("#000000".to_owned())
+    }
+
     /// The text `#RRGGBB`.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -5,6 +5,8 @@
 
 pub mod entity;
 pub mod ids;
+pub mod snapshot_fit;
+pub mod text;
 
 pub use entity::*;
 pub use ids::*;
