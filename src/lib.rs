@@ -6,5 +6,6 @@
 pub mod foreman;
 pub mod policy;
 pub mod protocol;
+pub mod runtime;
 pub mod store;
 pub mod turn;

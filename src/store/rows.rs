@@ -37,6 +37,7 @@ fn place(change: &Change) -> Place<'_> {
         Change::GoalWork(id, _) => Place::Entity("goal_work", id.to_string()),
         Change::RepoWork(id, _) => Place::Entity("repo_work", id.to_string()),
         Change::Waiter(id, _) => Place::Entity("waiter", id.to_string()),
+        Change::WaiterGone(id) => Place::Gone(vec![("waiter", id.to_string())]),
         Change::DecisionGone(id) => Place::Gone(vec![("decision", id.to_string()), ("waiter", id.to_string())]),
         Change::Turn(turn) => Place::Entity("turn", turn.id.0.to_string()),
         Change::TurnGone(id) => Place::Gone(vec![("turn", id.0.to_string())]),

@@ -13,9 +13,9 @@ use crate::foreman::state::{
 };
 use crate::policy::ScopeKey;
 use crate::protocol::{
-    Agent, AgentRole, AgentState, CiStatus, ClientId, Color, Decision, DecisionId, DecisionKind, DecisionStatus,
-    FeedItem, FeedKind, Goal, GoalId, GoalStatus, LogKind, MemoryEntry, MemoryId, Notify, NotifyLevel, Repo, RepoId,
-    Station, Task, TaskId, TaskStatus, WorktreeId,
+    Agent, AgentRole, AgentState, CiStatus, Color, Decision, DecisionId, DecisionKind, DecisionStatus, FeedItem,
+    FeedKind, Goal, GoalId, GoalStatus, LogKind, MemoryEntry, MemoryId, Notify, NotifyLevel, Repo, RepoId, Station,
+    Task, TaskId, TaskStatus, WorktreeId,
 };
 use crate::turn::{Cause, Job, TurnId};
 
@@ -179,10 +179,8 @@ impl Dice {
             ),
             17 => Change::GoalWork(GoalId::nth(1), GoalWork { announced: true, ..GoalWork::default() }),
             18 => Change::RepoWork(RepoId::from("demo"), RepoWork { demo: true, ..RepoWork::default() }),
-            19 => Change::Waiter(
-                DecisionId::nth(self.random.u64(1..6)),
-                Box::new(Waiter::Merge { head: self.text(), acks: vec![(ClientId(3), "c1".to_owned())] }),
-            ),
+            19 => Change::Waiter(DecisionId::nth(self.random.u64(1..6)), Box::new(Waiter::Merge { head: self.text() })),
+            20 if self.random.bool() => Change::WaiterGone(DecisionId::nth(self.random.u64(1..6))),
             20 => Change::DecisionGone(DecisionId::nth(self.random.u64(1..6))),
             21 => {
                 let id = TurnId(self.random.u64(1..5));
@@ -198,6 +196,8 @@ impl Dice {
                         cause: Cause::Start,
                         phase: TurnPhase::Wanted,
                         created_at: self.now,
+                        not_before: None,
+                        hops: 1,
                     }))
                 }
             }
@@ -218,6 +218,7 @@ impl Dice {
                         text: self.text(),
                         ts: self.now,
                         read_by: BTreeSet::from([self.agent()]),
+                        hops: 0,
                     })
                 }
             }
