@@ -1,3 +1,8 @@
 //! The shell around the core: the loop, the effects, start-up, shutdown, the profile's lock.
 
+mod clients;
+mod clock;
+mod core;
+mod inbox;
+mod loop_;
 mod memory_files;

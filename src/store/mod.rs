@@ -80,8 +80,13 @@ impl Store {
         if !path.try_exists().map_err(|error| StoreError::io(&path, "looking for the database", error))? {
             create(dir, &path)?;
         }
-        let conn = connect(&path, options)?;
+        let mut conn = connect(&path, options)?;
         let fail = |error| StoreError::sqlite(&path, error);
+        schema::migrate(&mut conn).map_err(fail)?;
+        // Says at once when the file may be read but not written, instead of at the first commit.
+        conn.transaction_with_behavior(TransactionBehavior::Immediate)
+            .and_then(rusqlite::Transaction::rollback)
+            .map_err(fail)?;
         let profile_id =
             conn.query_row("SELECT value FROM meta WHERE key = 'profile_id'", [], |row| row.get(0)).map_err(fail)?;
         let extent = Extent::read(&conn).map_err(fail)?;
@@ -113,6 +118,25 @@ impl Store {
             self.fold_journal(now);
         }
         Ok(())
+    }
+
+    /// Tries whether something can be stored: writes some pages and takes them back.
+    ///
+    /// # Errors
+    /// [`StoreError`] as a commit would have.
+    pub fn probe(&mut self) -> Result<(), StoreError> {
+        self.conn
+            .execute_batch(
+                "BEGIN IMMEDIATE;
+                 INSERT OR REPLACE INTO meta VALUES ('probe', hex(zeroblob(65536)));
+                 COMMIT;
+                 DELETE FROM meta WHERE key = 'probe'",
+            )
+            .map_err(|error| {
+                // A failed statement leaves the transaction open.
+                self.conn.execute_batch("ROLLBACK").ok();
+                StoreError::sqlite(&self.path, error)
+            })
     }
 
     /// The state as stored, from a fresh connection: what the caller has in memory is to be thrown away.
@@ -220,6 +244,7 @@ fn create(dir: &Path, path: &Path) -> Result<(), StoreError> {
     place::sync_directory(dir)
 }
 
+/// A checked connection; nothing is written yet.
 fn connect(path: &Path, options: StoreOptions) -> Result<Connection, StoreError> {
     let fail = |error| StoreError::sqlite(path, error);
     let length = fs::metadata(path).map_err(|error| StoreError::io(path, "looking at the database", error))?.len();
@@ -232,9 +257,8 @@ fn connect(path: &Path, options: StoreOptions) -> Result<Connection, StoreError>
         place::narrow_file(Path::new(&name))?;
     }
     // Without SQLITE_OPEN_CREATE: a file that vanished is not made anew.
-    let mut conn =
-        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
-            .map_err(fail)?;
+    let conn = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(fail)?;
     conn.busy_timeout(Duration::from_millis(options.busy_timeout_ms)).map_err(fail)?;
     let (maker, found) = (schema::application_id(&conn).map_err(fail)?, schema::version(&conn).map_err(fail)?);
     if maker != schema::APPLICATION_ID {
@@ -257,8 +281,5 @@ fn connect(path: &Path, options: StoreOptions) -> Result<Connection, StoreError>
     if let Some(pages) = options.max_pages {
         conn.query_row(&format!("PRAGMA max_page_count = {pages}"), [], |_| Ok(())).map_err(fail)?;
     }
-    schema::migrate(&mut conn).map_err(fail)?;
-    // Says at once when the file may be read but not written, instead of at the first commit.
-    conn.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|tx| tx.rollback()).map_err(fail)?;
     Ok(conn)
 }
