@@ -4,5 +4,8 @@ mod clients;
 mod clock;
 mod core;
 mod inbox;
+pub mod leftovers;
 mod loop_;
 mod memory_files;
+mod memory_watch;
+pub mod profile;
