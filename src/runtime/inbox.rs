@@ -17,6 +17,8 @@ pub(crate) const LANE_PLACES: usize = 256;
 pub(crate) enum Word {
     /// An effect ended.
     Done { effect: EffectId, result: EffectResult },
+    /// An effect was given up at shutdown; it stays wanted.
+    Dropped { effect: EffectId },
     /// The memory folder was read.
     Memory(Vec<MemoryEntry>),
     /// Start-up has looked at the world.

@@ -367,6 +367,7 @@ impl<M: MakeCore, S: Shell> Loop<M, S> {
                     Phase::Starting(_) | Phase::Suspended { .. } => {}
                 }
             }
+            Word::Dropped { effect } => self.shell.effect_ended(effect),
             Word::Memory(entries) => {
                 self.notes.clone_from(&entries);
                 match &mut self.phase {

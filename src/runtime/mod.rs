@@ -9,3 +9,4 @@ mod loop_;
 mod memory_files;
 mod memory_watch;
 pub mod profile;
+mod runner;
