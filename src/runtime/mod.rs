@@ -8,5 +8,6 @@ pub mod leftovers;
 mod loop_;
 mod memory_files;
 mod memory_watch;
+mod observe;
 pub mod profile;
 mod runner;
