@@ -5,6 +5,7 @@
 
 pub mod engine;
 pub mod foreman;
+pub mod git;
 pub mod policy;
 pub mod protocol;
 pub mod runtime;
