@@ -110,7 +110,7 @@ pub(crate) struct Loop<M: MakeCore, S> {
 #[derive(Debug)]
 enum Phase {
     /// The world is being looked at.
-    Starting(Starting),
+    Starting(Box<Starting>),
     Running,
     /// Nothing can be stored; clients are told so.
     Suspended {
@@ -167,7 +167,7 @@ enum Told {
     Ready(ClientId),
     /// The change of this number.
     Change(usize),
-    Reply(ClientId, ServerMessage),
+    Reply(ClientId, Box<ServerMessage>),
 }
 
 /// An input that made the core panic.
@@ -209,7 +209,7 @@ impl<M: MakeCore, S: Shell> Loop<M, S> {
             clients: Clients::default(),
             facts,
             clock: Clock::default(),
-            phase: Phase::Starting(Starting::first()),
+            phase: Phase::Starting(Box::new(Starting::first())),
             notes: Vec::new(),
             reports: Vec::new(),
             panics: VecDeque::new(),
@@ -447,7 +447,7 @@ impl<M: MakeCore, S: Shell> Loop<M, S> {
                             burst.told.push(Told::Change(burst.changes.len()));
                             burst.changes.push(change);
                         }
-                        Output::Reply { to, message } => burst.told.push(Told::Reply(to, message)),
+                        Output::Reply { to, message } => burst.told.push(Told::Reply(to, Box::new(message))),
                         Output::Effect(id, effect) => burst.effects.push((id, effect)),
                     }
                 }
@@ -504,7 +504,7 @@ impl<M: MakeCore, S: Shell> Loop<M, S> {
                         self.clients.broadcast(message, &view);
                     }
                 }
-                Told::Reply(to, message) => self.clients.reply(to, message, &view),
+                Told::Reply(to, message) => self.clients.reply(to, *message, &view),
             }
         }
         self.clients.burst_over();
@@ -586,7 +586,7 @@ impl<M: MakeCore, S: Shell> Loop<M, S> {
         match self.store.reload() {
             Ok(state) => {
                 self.core = self.make.make(state);
-                self.phase = Phase::Starting(Starting::again());
+                self.phase = Phase::Starting(Box::new(Starting::again()));
                 self.shell.observe(self.core.state());
             }
             Err(error) if error.is_passing() => self.suspend(error.to_string()),

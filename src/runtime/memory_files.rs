@@ -268,7 +268,7 @@ impl MemoryFolder {
     }
 
     /// Times and sizes of all files: when it is the same as before, nothing was edited.
-    pub(crate) fn fingerprint(&self) -> Vec<(String, u64, i64, i64)> {
+    pub(crate) fn fingerprint(&self) -> Vec<(String, String)> {
         let mut seen = Vec::new();
         let agents = self.open_root().and_then(|root| open_dir(root, Path::new("agents")));
         let agents = names(agents, &self.root).unwrap_or_default();
@@ -278,9 +278,8 @@ impl MemoryFolder {
                 if let Ok(stat) = rustix::fs::statat(&fd, &name, AtFlags::SYMLINK_NOFOLLOW)
                     && !name.starts_with('.')
                 {
-                    let size = u64::try_from(stat.st_size).unwrap_or(0);
-                    #[expect(clippy::unnecessary_cast, clippy::cast_possible_wrap, reason = "differs by platform")]
-                    seen.push((format!("{scope}/{name}"), size, stat.st_mtime as i64, stat.st_mtime_nsec as i64));
+                    let state = format!("{} {}.{}", stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+                    seen.push((format!("{scope}/{name}"), state));
                 }
             }
         }

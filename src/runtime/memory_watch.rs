@@ -84,7 +84,7 @@ struct Keeper {
     words: tokio::sync::mpsc::Sender<Word>,
     /// What was reported last.
     told: Option<Vec<MemoryEntry>>,
-    fingerprint: Vec<(String, u64, i64, i64)>,
+    fingerprint: Vec<(String, String)>,
     /// What was complained of last.
     problems: Vec<String>,
 }

@@ -178,9 +178,8 @@ impl Handle {
     pub async fn shutdown(self) -> Ended {
         // Fails when it has ended already.
         self.words.send(Word::Shutdown).await.ok();
-        let end = match tokio::time::timeout(END, self.ended()).await {
-            Ok(end) => end,
-            Err(_) => return Ended::Failed("the Foreman did not end in time".to_owned()),
+        let Ok(end) = tokio::time::timeout(END, self.ended()).await else {
+            return Ended::Failed("the Foreman did not end in time".to_owned());
         };
         for thread in self.threads {
             tokio::task::spawn_blocking(move || thread.join()).await.ok();

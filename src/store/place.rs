@@ -68,6 +68,7 @@ pub(crate) fn local_disk(dir: &Path) -> Result<(), StoreError> {
 #[cfg(target_os = "linux")]
 fn network_kind(dir: &Path) -> Option<String> {
     // A file system that cannot be asked is judged by whether the write-ahead log can be switched on.
+    #[allow(clippy::useless_conversion, reason = "the field's type differs by platform")]
     let magic = i64::from(rustix::fs::statfs(dir).ok()?.f_type) & 0xffff_ffff;
     if let Some(name) = network_magic(magic) {
         return Some(name.to_owned());

@@ -1,5 +1,7 @@
 //! The database against the loss of its process.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by them")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
