@@ -6,4 +6,5 @@
 pub mod foreman;
 pub mod policy;
 pub mod protocol;
+pub mod transport;
 pub mod turn;
