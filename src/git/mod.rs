@@ -2,7 +2,6 @@
 #![allow(dead_code, clippy::all)]
 use std::path::PathBuf;
 
-
 use crate::protocol::{AgentId, DecisionId, DiffFile, DiffStats, RepoId, TaskId, WorktreeId};
 
 /// Where this profile keeps what the git room makes.
@@ -211,19 +210,40 @@ pub struct Verified {
     pub head: HeadAt,
 }
 
-
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct GitError(String);
-fn no<T>() -> Result<T, GitError> { Err(GitError("stand-in".to_owned())) }
+fn no<T>() -> Result<T, GitError> {
+    Err(GitError("stand-in".to_owned()))
+}
 use std::path::Path;
-pub fn inspect(_: &Path) -> Result<RepoView, GitError> { no() }
-pub fn refresh(_: &GitHome, _: &RepoAt, _: &[WorktreeAt]) -> Result<RepoView, GitError> { no() }
-pub fn prepare_worktree(_: &GitHome, _: &WorktreeOrder) -> Result<Prepared, PrepareError> { Err(PrepareError::Lasting("stand-in".to_owned())) }
-pub fn prepare_lead_copy(_: &GitHome, _: &RepoAt, _: &Path) -> Result<PathBuf, GitError> { no() }
-pub fn collect(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: &str, _: &Identity) -> Result<CollectedWork, GitError> { no() }
-pub fn abandon(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: &str, _: &Identity) -> Result<CollectedWork, GitError> { no() }
-pub fn merge(_: &GitHome, _: &MergeRequest) -> Result<MergeResult, GitError> { no() }
-pub fn diff(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: Option<&str>) -> Result<WireDiff, GitError> { no() }
-pub fn verify(_: &GitHome, _: &RepoAt, _: &WorktreeAt) -> Result<Verified, GitError> { no() }
-pub fn sweep(_: &GitHome, _: &[PathBuf]) -> Vec<String> { Vec::new() }
+pub fn inspect(_: &Path) -> Result<RepoView, GitError> {
+    no()
+}
+pub fn refresh(_: &GitHome, _: &RepoAt, _: &[WorktreeAt]) -> Result<RepoView, GitError> {
+    no()
+}
+pub fn prepare_worktree(_: &GitHome, _: &WorktreeOrder) -> Result<Prepared, PrepareError> {
+    Err(PrepareError::Lasting("stand-in".to_owned()))
+}
+pub fn prepare_lead_copy(_: &GitHome, _: &RepoAt, _: &Path) -> Result<PathBuf, GitError> {
+    no()
+}
+pub fn collect(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: &str, _: &Identity) -> Result<CollectedWork, GitError> {
+    no()
+}
+pub fn abandon(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: &str, _: &Identity) -> Result<CollectedWork, GitError> {
+    no()
+}
+pub fn merge(_: &GitHome, _: &MergeRequest) -> Result<MergeResult, GitError> {
+    no()
+}
+pub fn diff(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: Option<&str>) -> Result<WireDiff, GitError> {
+    no()
+}
+pub fn verify(_: &GitHome, _: &RepoAt, _: &WorktreeAt) -> Result<Verified, GitError> {
+    no()
+}
+pub fn sweep(_: &GitHome, _: &[PathBuf]) -> Vec<String> {
+    Vec::new()
+}

@@ -130,8 +130,8 @@ impl Client {
                 let Some(view) = view() else { return self.give_up() };
                 self.outbox.resync(Outgoing::new(ServerMessage::Snapshot(Box::new(view))));
                 self.hears = Hears::NextBurst;
-                // A broadcast is in the view already; a reply is not.
-                if is_reply(message.message()) && self.outbox.push(message).is_err() {
+                // The view holds what broadcasts tell, acks and errors are kept for after it; a diff is not.
+                if matches!(message.message(), ServerMessage::Diff(_)) && self.outbox.push(message).is_err() {
                     self.give_up();
                 }
             }
@@ -143,8 +143,4 @@ impl Client {
         self.outbox.close(CloseReason::Overflow);
         self.hears = Hears::Nothing;
     }
-}
-
-fn is_reply(message: &ServerMessage) -> bool {
-    matches!(message, ServerMessage::Ack(_) | ServerMessage::Error(_) | ServerMessage::Diff(_))
 }
