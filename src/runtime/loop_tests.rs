@@ -134,6 +134,7 @@ struct RigOptions {
     store: StoreOptions,
     slow: bool,
     stuck_timer: bool,
+    outbox_bytes: Option<usize>,
 }
 
 impl Rig {
@@ -151,7 +152,10 @@ impl Rig {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async move { Loop::new(parts, state).run().await })
         });
-        let connector = Connector::new(senders.clients.clone());
+        let connector = match options.outbox_bytes {
+            Some(bytes) => Connector::with_outbox_bytes(senders.clients.clone(), bytes),
+            None => Connector::new(senders.clients.clone()),
+        };
         Self { _temp: temp, dir, connector, senders, seen, make, thread, facts: facts_seen }
     }
 
@@ -456,6 +460,43 @@ fn a_stuck_timer_does_not_spin() {
         }
         let ticks = *rig.make.ticks.lock().unwrap();
         assert!((1..=10).contains(&ticks), "{ticks}");
+        rig.end();
+    });
+}
+
+/// A screen that does not read gets one fresh view instead of what it missed, without a line twice; a socket is closed;
+/// nobody waits for them.
+#[test]
+fn slow_readers_are_made_whole_or_closed() {
+    run(async {
+        let rig = Rig::new(RigOptions { outbox_bytes: Some(40_000), ..RigOptions::default() });
+        let mut screen =
+            Client { connection: rig.connector.connect(LinkKind::Embedded).await.unwrap(), heard: Vec::new() };
+        let mut socket = rig.client().await;
+        let mut writer = rig.client().await;
+        screen.hello().await;
+        socket.hello().await;
+        screen.say("mine", "from the screen").await;
+        for number in 0..200 {
+            writer.say("w", &format!("number {number}. {}", "x".repeat(300))).await;
+            assert!(writer.ack("w").await.ok);
+        }
+        let mut feed: Vec<String> = Vec::new();
+        let mut acked = false;
+        while !acked || !feed.iter().any(|line| line.contains("number 199.")) {
+            match screen.next().await.unwrap() {
+                ServerMessage::Snapshot(view) => feed = view.feed.iter().map(|item| item.text.clone()).collect(),
+                ServerMessage::FeedAdd { item } => feed.push(item.text),
+                ServerMessage::Ack(ack) => acked |= ack.re == "mine" && ack.ok,
+                _ => {}
+            }
+        }
+        for number in 0..200 {
+            let times = feed.iter().filter(|line| line.contains(&format!("number {number}."))).count();
+            assert!(times <= 1 && (number < 100 || times == 1), "number {number}: {times} times");
+        }
+        assert!(screen.snapshots() >= 2);
+        while socket.next().await.is_some() {}
         rig.end();
     });
 }
