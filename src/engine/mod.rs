@@ -56,6 +56,13 @@ impl Engine {
         }
     }
 
+    /// Children of this engine carry the profile's id from now on, so that the next life finds what was left behind.
+    pub fn mark(&self, profile_id: &str) {
+        match self {
+            Self::Sim(sim) => sim.mark(profile_id),
+        }
+    }
+
     /// Plays a turn as a task of its own. The last report is always [`TurnEvent::Ended`], also after a panic.
     ///
     /// Must be called within a tokio runtime.

@@ -270,11 +270,6 @@ fn end_where(wanted: impl Fn(i32, &[u8]) -> bool) -> usize {
     }
 }
 
-/// Ends what a former life of this profile left running; gives back how many processes there were.
-pub fn end_leftovers(profile_id: &str) -> usize {
-    end_where(|_, environ| has_mark(environ, PROFILE_MARK, profile_id))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

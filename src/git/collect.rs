@@ -245,6 +245,25 @@ fn nested_repository(dir: &Path, depth: u32) -> Option<String> {
     None
 }
 
+/// Finishes removals that were cut short: directories that were moved aside after everything in them was collected.
+/// Gives back what could not be removed, in words.
+pub fn sweep(home: &GitHome) -> Vec<String> {
+    let mut left = Vec::new();
+    let entries = |dir: &Path| -> Vec<std::path::PathBuf> {
+        std::fs::read_dir(dir).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+    };
+    for repo in entries(&home.worktrees) {
+        for dir in entries(&repo) {
+            if dir.extension().is_some_and(|extension| extension == "removing")
+                && let Err(error) = remove(&dir)
+            {
+                left.push(error.to_string());
+            }
+        }
+    }
+    left
+}
+
 fn remove(dir: &Path) -> Result<(), GitError> {
     let mut last = Ok(());
     for _ in 0..3 {

@@ -22,7 +22,7 @@ pub mod safety;
 mod shadow;
 mod snapshot;
 
-pub use collect::{abandon, collect};
+pub use collect::{abandon, collect, sweep};
 pub use copy::{prepare_copy, prepare_worktree, verify};
 pub use diff::diff;
 pub use error::GitError;

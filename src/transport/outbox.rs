@@ -159,17 +159,18 @@ impl Outbox {
     }
 
     /// Makes the client whole: a snapshot takes the place of all changes that wait. Replies stay, after it, since what
-    /// they promise is in it; diffs only as far as half the bound lets them.
+    /// they promise is in it; diffs only as far as half the bound lets them, acks and errors up to twice the bound.
     pub fn resync(&mut self, snapshot: Arc<Outgoing>) {
         let waiting = std::mem::take(&mut self.waiting);
         self.front += waiting.len() as u64;
         self.clear();
+        let answers = cost(&snapshot).saturating_add(self.bound.saturating_mul(2));
         self.append(snapshot);
         for message in waiting {
             match kind(message.message()) {
-                Kind::Answer => self.append(message),
+                Kind::Answer if self.bytes + cost(&message) <= answers => self.append(message),
                 Kind::Diff if self.bytes + cost(&message) <= self.bound / 2 => self.append(message),
-                Kind::Diff | Kind::Upsert(_) | Kind::Append | Kind::Snapshot => {}
+                Kind::Answer | Kind::Diff | Kind::Upsert(_) | Kind::Append | Kind::Snapshot => {}
             }
         }
     }

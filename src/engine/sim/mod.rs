@@ -10,7 +10,7 @@ pub mod script;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
@@ -66,6 +66,7 @@ pub enum SimError {
 pub struct Sim {
     pub(crate) options: SimOptions,
     scripts: Vec<Script>,
+    profile: OnceLock<String>,
 }
 
 fn load() -> Result<Vec<Script>, SimError> {
@@ -92,7 +93,17 @@ impl Sim {
         if let Some(name) = &options.showcase {
             showcase_answers(name)?;
         }
-        Ok(Self { options, scripts: load()? })
+        Ok(Self { options, scripts: load()?, profile: OnceLock::new() })
+    }
+
+    /// The profile that children belong to.
+    pub(crate) fn mark(&self, profile_id: &str) {
+        // Said once per life.
+        let _known = self.profile.set(profile_id.to_owned());
+    }
+
+    pub(crate) fn profile(&self) -> &str {
+        self.profile.get().map_or("", String::as_str)
     }
 
     /// First words of the status line.

