@@ -6,5 +6,6 @@
 pub mod foreman;
 pub mod policy;
 pub mod protocol;
+pub mod server;
 pub mod transport;
 pub mod turn;
