@@ -46,19 +46,21 @@ mod linux {
             return Vec::new();
         }
         signal(&found, Signal::TERM);
-        let mut alive = wait(&found, GRACE);
-        // What they started meanwhile carries the mark too.
-        let more = find(profile_id);
-        if !more.is_empty() {
-            signal(&more, Signal::KILL);
-            alive = wait(&more, AFTER_KILL);
+        wait(&found, GRACE);
+        // What is started while others are killed carries the mark too: again, until nobody is left.
+        let until = Instant::now() + AFTER_KILL;
+        let mut alive = find(profile_id);
+        while !alive.is_empty() && Instant::now() < until {
+            signal(&alive, Signal::KILL);
+            wait(&alive, until.saturating_duration_since(Instant::now()));
+            alive = find(profile_id);
         }
         let mut names: Vec<&str> = found.iter().map(|left| left.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let mut said = vec![format!("{} left-over processes were ended ({})", found.len(), names.join(", "))];
         if !alive.is_empty() {
-            let pids: Vec<String> = alive.iter().map(ToString::to_string).collect();
+            let pids: Vec<String> = alive.iter().map(|left| left.pid.to_string()).collect();
             said.push(format!("left-over processes that do not end: {}", pids.join(", ")));
         }
         said
@@ -118,14 +120,10 @@ mod linux {
         }
     }
 
-    /// Those still there after the time.
-    fn wait(all: &[Leftover], time: Duration) -> Vec<i32> {
+    /// Waits until all are over, at most so long.
+    fn wait(all: &[Leftover], time: Duration) {
         let until = Instant::now() + time;
-        loop {
-            let alive: Vec<i32> = all.iter().map(|left| left.pid).filter(|pid| !is_over(*pid)).collect();
-            if alive.is_empty() || Instant::now() >= until {
-                return alive;
-            }
+        while all.iter().any(|left| !is_over(left.pid)) && Instant::now() < until {
             std::thread::sleep(STEP);
         }
     }
