@@ -1,8 +1,11 @@
 //! AgentCraft in a terminal: a team of coding agents works on your git repositories, you stay in charge.
 //!
 //! The map (see `docs/architecture.md`): `protocol` wire types, `turn` what core and engines say to each other,
-//! `policy` judging tool calls, `foreman` the pure core, `store` the database.
+//! `policy` judging tool calls, `foreman` the pure core, `store` the database, `git` repositories and worktrees,
+//! `engine` who plays the agents, `transport` and `server` how clients are connected, `runtime` the shell around the
+//! core, `client` what front-ends share.
 
+pub mod client;
 pub mod engine;
 pub mod foreman;
 pub mod git;

@@ -203,6 +203,21 @@ impl Step<'_> {
         }
     }
 
+    /// Withdraws the open questions and permissions of a task's worker; a merge decision stays.
+    pub(crate) fn withdraw_work_decisions(&mut self, task: &TaskId, why: &str) {
+        let open: Vec<DecisionId> = self
+            .state
+            .decisions
+            .values()
+            .filter(|decision| decision.status == DecisionStatus::Open && decision.task_id.as_ref() == Some(task))
+            .filter(|decision| decision.kind != DecisionKind::Merge && decision.agent_id != super::roster::lead())
+            .map(|decision| decision.id.clone())
+            .collect();
+        for id in open {
+            self.withdraw_decision(&id, why);
+        }
+    }
+
     /// Withdraws the open questions and permissions that a turn waits for; gives back a question's text.
     pub(crate) fn withdraw_turn_decisions(&mut self, turn: TurnId, why: StopWhy) -> Option<String> {
         let Some(agent) = self.state.turns.get(&turn).map(|turn| turn.agent.clone()) else { return None };

@@ -40,7 +40,7 @@ impl Step<'_> {
     /// Commits what is in the task's worktree and removes its directory as soon as no turn works in it.
     pub(crate) fn give_up_worktree(&mut self, id: &TaskId, message: &str) {
         let Some(task) = self.state.tasks.get(id).cloned() else { return };
-        if self.live_worktree_of(&task).is_some() {
+        if self.live_worktree_of(&task).is_some() && !matches!(self.stage(id), Stage::Preparing { .. }) {
             self.set_stage(id, Stage::Quieting { message: message.to_owned() });
         }
     }
@@ -195,11 +195,11 @@ impl Step<'_> {
                 task.status = TaskStatus::Todo;
                 task.assignee = None;
             });
-            if matches!(self.stage(&id), Stage::Preparing { .. }) {
-                self.set_stage(&id, Stage::Board);
-            }
             self.feed(FeedKind::Task, Some(agent.as_str()), &format!("{id} is back on the board: {why}"));
-            self.hand_over(&id, &format!("agentcraft: {id} work in progress ({why})"));
+            // One that is still being made is given up when it is there.
+            if !matches!(self.stage(&id), Stage::Preparing { .. }) {
+                self.hand_over(&id, &format!("agentcraft: {id} work in progress ({why})"));
+            }
         }
     }
 

@@ -211,11 +211,14 @@ impl Step<'_> {
             return;
         }
         self.release_quiet_worktrees();
+        self.pick_up_handed_in();
         self.review_goals();
         if !self.live.closing {
             self.deliver_messages();
             self.assign_tasks();
             self.start_turns();
+            // What these put aside is given up in the same step.
+            self.release_quiet_worktrees();
         }
     }
 }

@@ -29,6 +29,21 @@ enum Unchanged {
 }
 
 impl Step<'_> {
+    /// Work that was handed in by a turn that is gone now, however it ended, is collected.
+    pub(crate) fn pick_up_handed_in(&mut self) {
+        let handed_in: Vec<TaskId> = self
+            .state
+            .tasks
+            .values()
+            .filter(|task| task.status == TaskStatus::Review)
+            .filter(|task| self.stage(&task.id) == Stage::Board && self.turns_of_task(&task.id).is_empty())
+            .map(|task| task.id.clone())
+            .collect();
+        for task in handed_in {
+            self.collect(&task);
+        }
+    }
+
     /// The worker handed its work in.
     pub(crate) fn collect(&mut self, task: &TaskId) {
         self.edit_work(task, |work| work.nudges = 0);

@@ -125,6 +125,7 @@ impl Step<'_> {
             let Some(turn) = self.state.turns.get(&id).cloned() else { continue };
             if self.is_moot(&turn) {
                 self.put(Change::TurnGone(id));
+                self.drop_unasked_permissions(&turn.agent, turn.task.as_ref());
                 continue;
             }
             let full = turn.agent != lead() && self.slots_used() >= self.settings.max_concurrent;
@@ -169,7 +170,11 @@ impl Step<'_> {
         };
         let Some(record) = self.state.tasks.get(task) else { return true };
         match turn.job {
-            Job::Work => record.status != TaskStatus::Doing || record.assignee.as_ref() != Some(&turn.agent),
+            Job::Work => {
+                // Handed in, but its turn has yet to end (it was interrupted after its report).
+                let handed_in = record.status == TaskStatus::Review && self.stage(task) == Stage::Board;
+                !(record.status == TaskStatus::Doing || handed_in) || record.assignee.as_ref() != Some(&turn.agent)
+            }
             Job::Review => self.stage(task) != Stage::Reviewing,
             Job::Plan | Job::Followup => record.status == TaskStatus::Cancelled,
         }

@@ -340,6 +340,7 @@ impl Step<'_> {
         let same = task.assignee.as_ref() == Some(agent);
         if !same {
             self.stop_turns_of_others(id, agent);
+            self.withdraw_work_decisions(id, "the task went to somebody else");
         }
         let back = task.status == TaskStatus::Doing && !same;
         self.edit_task(id, |task| {

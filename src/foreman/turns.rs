@@ -111,6 +111,9 @@ impl Step<'_> {
             (TurnPhase::Stopping { why, withdrawn, .. }, TurnEvent::Ended(_)) => {
                 let (why, withdrawn) = (*why, withdrawn.clone());
                 self.put(Change::TurnGone(id));
+                if !matches!(why, StopWhy::Pause | StopWhy::Shutdown) {
+                    self.drop_unasked_permissions(&turn.agent, turn.task.as_ref());
+                }
                 self.turn_stopped(&turn, why, withdrawn);
             }
             (TurnPhase::Running(_), event) => self.turn_reports(&turn, event),
@@ -212,6 +215,7 @@ impl Step<'_> {
                 // A pause keeps what is wanted; it does not start while the agent is paused.
                 if !matches!(why, StopWhy::Pause | StopWhy::Shutdown) {
                     self.put(Change::TurnGone(id));
+                    self.drop_unasked_permissions(&turn.agent, turn.task.as_ref());
                 } else if matches!(turn.phase, TurnPhase::Preparing { .. }) {
                     self.set_phase(id, TurnPhase::Wanted);
                 }
@@ -411,6 +415,17 @@ impl Step<'_> {
             let message = format!("{} can't run: {}", self.settings.engine_label, failure.reason);
             self.on_auth(AuthStatus::Failed, message, None);
         }
+        if agent != lead()
+            && let Some(task) = turn.task.clone()
+            && self.state.tasks.get(&task).is_some_and(|task| task.status == TaskStatus::Review)
+        {
+            // It had handed its work in before it failed.
+            self.rest(&agent, &format!("{task} in review"));
+            if self.stage(&task) == Stage::Board {
+                self.collect(&task);
+            }
+            return;
+        }
         let retries = turn.task.as_ref().and_then(|task| self.state.task_work.get(task)).map_or(0, |work| work.retries);
         if (failure.auth || failure.retry_after_ms.is_some()) && retries < RETRIES {
             let station = self.state.agents.get(&agent).map_or(station, |agent| agent.station);
@@ -442,18 +457,10 @@ impl Step<'_> {
             return;
         }
         let Some(task) = turn.task.clone() else { return };
-        let status = self.state.tasks.get(&task).map(|task| task.status);
-        match status {
-            Some(TaskStatus::Review) if self.stage(&task) == Stage::Board => {
-                self.rest(&agent, &format!("{task} in review"));
-                self.collect(&task);
-            }
-            Some(TaskStatus::Doing) => {
-                let reason = format!("session ended: {}", failure.reason);
-                self.force_status(&task, TaskStatus::Blocked, Some(&reason));
-                self.tell_blocked(&task);
-            }
-            _ => {}
+        if self.state.tasks.get(&task).is_some_and(|task| task.status == TaskStatus::Doing) {
+            let reason = format!("session ended: {}", failure.reason);
+            self.force_status(&task, TaskStatus::Blocked, Some(&reason));
+            self.tell_blocked(&task);
         }
     }
 

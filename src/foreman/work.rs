@@ -95,9 +95,16 @@ impl Step<'_> {
                 self.record_worktree(order, &prepared);
                 if expected {
                     self.set_stage(id, Stage::Board);
+                }
+                let still_its_work = expected
+                    && self.is_active(&order.agent)
+                    && self.state.tasks.get(id).is_some_and(|task| {
+                        task.status == TaskStatus::Todo && task.assignee.as_ref() == Some(&order.agent)
+                    });
+                if still_its_work {
                     self.work_starts(order, &prepared);
                 } else {
-                    // Cancelled or given to somebody else meanwhile: nothing is lost, the copy goes.
+                    // Cancelled, stopped or given to somebody else meanwhile: nothing is lost, the copy goes.
                     self.give_up_worktree(id, &format!("agentcraft: {id} work in progress"));
                 }
             }

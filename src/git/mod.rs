@@ -1,249 +1,189 @@
-//! Stand-in until the git room lands.
-#![allow(dead_code, clippy::all)]
+//! Repositories, isolated worktrees, diffs and merges.
+//!
+//! An agent's worktree is a working copy with its own git directory that borrows the repository's objects. Its agent
+//! may write all of it, so nothing in there is trusted: the Foreman reads and commits it through a git directory of
+//! its own (the *shadow*), with its own configuration, index and no hooks, filters or includes. Only the Foreman brings
+//! commits over, checked, and only into `refs/heads/agentcraft/` and `refs/agentcraft/`.
+//!
+//! Plain blocking functions: no async, no state of the team. Entry points: [`inspect`], [`refresh`],
+//! [`prepare_worktree`], [`prepare_copy`], [`collect`], [`abandon`], [`diff`] and [`merge`].
+
+mod checkout;
+mod collect;
+mod copy;
+mod diff;
+mod error;
+pub mod failpoint;
+mod include;
+mod merge;
+mod repo;
+mod run;
+pub mod safety;
+mod shadow;
+mod snapshot;
+
+pub use collect::{abandon, collect, sweep};
+pub use copy::{prepare_copy, prepare_worktree, verify};
+pub use diff::diff;
+pub use error::GitError;
+pub use merge::merge;
+pub use repo::{inspect, refresh};
+
 use std::path::PathBuf;
 
-use crate::protocol::{AgentId, DecisionId, DiffFile, DiffStats, RepoId, TaskId, WorktreeId};
+use crate::protocol::{DiffFile, DiffStats};
 
-/// Where this profile keeps what the git room makes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where the Foreman keeps what git effects need.
+#[derive(Clone, Debug)]
 pub struct GitHome {
-    /// Unique id of this profile's database; names it in hidden refs and in the notes beside worktrees.
+    /// Unique id of the profile's database.
     pub profile: String,
-    /// Root of all worktrees: `<profile dir>/worktrees`. Nothing outside it is ever removed.
+    /// Worktrees are made below this directory.
     pub worktrees: PathBuf,
-    /// For temporary files; may be emptied while nothing runs.
-    pub scratch: PathBuf,
+    /// The Foreman's own git data: shadow directories, indexes. Agents can't write here.
+    pub meta: PathBuf,
 }
 
 /// A connected repository.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct RepoAt {
-    pub id: RepoId,
-    /// The person's checkout. Absolute.
+    /// Short id, also a directory name.
+    pub id: String,
+    /// The person's checkout.
     pub path: PathBuf,
     /// Base branch, short name.
     pub base: String,
 }
 
-/// A worktree as it was made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A worktree.
+#[derive(Clone, Debug)]
 pub struct WorktreeAt {
-    pub id: WorktreeId,
-    pub agent: AgentId,
-    pub task: TaskId,
-    /// Its directory. Absolute.
+    pub id: String,
     pub dir: PathBuf,
     /// Short branch name, `agentcraft/...`.
     pub branch: String,
     /// The base commit it was made from (full hex).
     pub fork: String,
-    /// False for merged and abandoned ones, whose directory is gone.
+    /// The directory is (supposed to be) there.
     pub live: bool,
 }
 
-/// Author and committer of an agent's commits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Author and committer of commits.
+#[derive(Clone, Debug)]
 pub struct Identity {
     pub name: String,
     pub email: String,
 }
 
-/// What [`prepare_worktree`] needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WorktreeOrder {
-    pub repo: RepoAt,
-    pub agent: AgentId,
-    pub task: TaskId,
-    pub id: WorktreeId,
-    /// Wished branch name, `agentcraft/...`; a taken one gets `-2` to `-50`.
-    pub branch: String,
-    /// Wished directory below [`GitHome::worktrees`]; a busy one gets `-2` to `-50`.
-    pub dir: PathBuf,
-    /// A former worker's branch to continue from.
-    pub start: Option<String>,
-    /// Branches that this profile's database made: only these are taken up again.
-    pub own_branches: Vec<String>,
-    pub identity: Identity,
-}
-
-/// A worktree that is ready for its agent.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepared {
-    pub dir: PathBuf,
-    pub branch: String,
-    /// Where the branch left the base (full hex).
-    pub fork: String,
-    /// The branch's head (full hex).
-    pub head: String,
-    /// Files copied by `.worktreeinclude`; empty when the worktree was there already.
-    pub copied: Vec<String>,
-    /// The worktree was there already.
-    pub reused: bool,
-    /// What the person should know, for example files that were not copied and why.
-    pub notes: Vec<String>,
-}
-
-/// Why a worktree could not be had.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PrepareError {
-    /// Try again later.
-    #[error("{0}")]
-    Passing(String),
-    /// It will not work until the person does something.
-    #[error("{0}")]
-    Lasting(String),
-}
-
-/// What was seen of a repository.
+/// A repository as seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepoView {
     /// Canonical path of the checkout.
     pub path: PathBuf,
-    /// From [`inspect`] the branch that is checked out; from [`refresh`] the base branch.
+    /// [`inspect`]: the branch that is checked out; [`refresh`]: the base branch.
     pub branch: String,
-    /// Full hex of the branch's head; none when it is gone.
+    /// Head of that branch, full hex; none when the branch is gone.
     pub head: Option<String>,
-    /// Uncommitted changes of tracked files in whichever checkout has the branch checked out.
+    /// The checkout that has the base branch holds uncommitted tracked changes.
     pub dirty: bool,
-    /// What keeps the repository from being worked on, in words.
+    /// What keeps the repository from being worked on.
     pub health: Option<String>,
     pub worktrees: Vec<WorktreeStats>,
 }
 
-/// Statistics of one worktree against its base, uncommitted work included.
+/// A worktree against its base, uncommitted changes included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeStats {
-    pub id: WorktreeId,
-    /// Commits that the base has not.
+    pub id: String,
+    /// Commits on the branch that are not on the base.
     pub ahead: u32,
     pub files: u32,
     pub additions: u32,
     pub deletions: u32,
 }
 
-/// A worktree's work, committed and in the person's repository.
+/// A worktree to make or take up again.
+#[derive(Clone, Debug)]
+pub struct WorktreeOrder {
+    pub repo: RepoAt,
+    pub id: String,
+    /// Wished branch; taken names get `-2` to `-50`.
+    pub branch: String,
+    /// Wished directory; a busy one gets `-2` to `-50`.
+    pub dir: PathBuf,
+    /// Branch of a former worker to continue from.
+    pub start: Option<String>,
+    /// Branches of this profile that may be taken up again.
+    pub own_branches: Vec<String>,
+    pub identity: Identity,
+}
+
+/// A worktree that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    pub dir: PathBuf,
+    pub branch: String,
+    pub fork: String,
+    pub head: String,
+    /// It was made just now (not taken up again as it was).
+    pub fresh: bool,
+    /// Files copied by `.worktreeinclude`.
+    pub copied: Vec<String>,
+}
+
+/// Work that was committed and brought over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectedWork {
-    /// Full hex of the branch's head in the repository.
+    /// Head of the branch in the repository, full hex.
     pub head: String,
-    pub facts: WorktreeStats,
+    pub stats: WorktreeStats,
     /// Unified diff against the base, at most 12,000 characters.
     pub diff: String,
-    /// Names of the changed files, at most 200.
+    /// Changed files, at most 200.
     pub names: Vec<String>,
-    /// A commit was made for work that was uncommitted.
-    pub committed: bool,
-    /// What the person should know, for example nested repositories that were left out or a directory that was kept.
-    pub notes: Vec<String>,
 }
 
-/// What a merge needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MergeRequest {
-    pub repo: RepoAt,
-    pub worktree: WorktreeAt,
-    pub decision: DecisionId,
-    pub task: Option<TaskId>,
-    /// The reviewed commit (full hex); exactly this is merged.
-    pub head: String,
-    /// Task id, title and summary.
-    pub message: String,
-    pub style: MergeStyle,
-    /// Sign when the person's own git would.
-    pub sign: bool,
-    /// Names profile and effect; becomes a trailer and a hidden ref, so that a merge is never done twice.
-    pub mark: String,
-}
-
-/// The form of a merge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MergeStyle {
-    /// A commit with two parents, never a fast-forward.
-    Merge,
-    /// One commit on the base.
-    Squash,
-}
-
-/// How a merge ended. Only `Merged` changed the base branch or a checkout.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MergeResult {
-    Merged {
-        /// Full hex of the merge commit.
-        commit: String,
-        files: u32,
-    },
-    /// The commit has nothing that the base has not.
-    Empty,
-    Conflict {
-        files: Vec<String>,
-    },
-    Refused {
-        reason: String,
-    },
-}
-
-/// A diff in the wire's types.
+/// A structured diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireDiff {
-    /// Base branch.
     pub base: String,
     pub branch: String,
     pub files: Vec<DiffFile>,
-    /// Counts everything, also what was cut.
+    /// Totals; they count what was cut, too.
     pub stats: DiffStats,
-    /// Lines were left out.
     pub truncated: bool,
 }
 
-/// Where a worktree's HEAD is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HeadAt {
-    /// On this branch (short name).
-    Branch(String),
-    /// Detached at this commit (full hex).
-    Detached(String),
+/// A merge of exactly one reviewed commit.
+#[derive(Clone, Debug)]
+pub struct MergeRequest {
+    pub repo: RepoAt,
+    pub branch: String,
+    /// The reviewed commit, full hex.
+    pub head: String,
+    /// "t2: title", blank line, summary.
+    pub message: String,
+    /// Names decision and task for the message's last line.
+    pub approved: String,
+    pub style: Style,
+    /// Sign when the person's `commit.gpgsign` is true.
+    pub sign: bool,
+    /// Unique per profile and effect; the trailer of the commit. Letters, digits and dashes.
+    pub mark: String,
 }
 
-/// A worktree whose git directory is as we made it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
-    pub head: HeadAt,
+/// Shape of a merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    Merge,
+    Squash,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct GitError(String);
-fn no<T>() -> Result<T, GitError> {
-    Err(GitError("stand-in".to_owned()))
-}
-use std::path::Path;
-pub fn inspect(_: &Path) -> Result<RepoView, GitError> {
-    no()
-}
-pub fn refresh(_: &GitHome, _: &RepoAt, _: &[WorktreeAt]) -> Result<RepoView, GitError> {
-    no()
-}
-pub fn prepare_worktree(_: &GitHome, _: &WorktreeOrder) -> Result<Prepared, PrepareError> {
-    Err(PrepareError::Lasting("stand-in".to_owned()))
-}
-pub fn prepare_lead_copy(_: &GitHome, _: &RepoAt, _: &Path) -> Result<PathBuf, GitError> {
-    no()
-}
-pub fn collect(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: &str, _: &Identity) -> Result<CollectedWork, GitError> {
-    no()
-}
-pub fn abandon(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: &str, _: &Identity) -> Result<CollectedWork, GitError> {
-    no()
-}
-pub fn merge(_: &GitHome, _: &MergeRequest) -> Result<MergeResult, GitError> {
-    no()
-}
-pub fn diff(_: &GitHome, _: &RepoAt, _: &WorktreeAt, _: Option<&str>) -> Result<WireDiff, GitError> {
-    no()
-}
-pub fn verify(_: &GitHome, _: &RepoAt, _: &WorktreeAt) -> Result<Verified, GitError> {
-    no()
-}
-pub fn sweep(_: &GitHome, _: &[PathBuf]) -> Vec<String> {
-    Vec::new()
+/// How a merge ended. All but `Merged` changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MergeResult {
+    Merged { commit: String, files: u32 },
+    Empty,
+    Conflict { files: Vec<String> },
+    Refused { reason: String },
 }

@@ -28,6 +28,8 @@ use crate::turn::TurnId;
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) git: GitHome,
+    /// Scratch directories, one per agent.
+    pub(crate) scratch: PathBuf,
     /// Which worktrees were set up with which command.
     pub(crate) prepared: PathBuf,
     /// Marks every process started for this profile.
@@ -205,8 +207,7 @@ fn see(beliefs: &Beliefs, places: &Places, life: Life) -> World {
         Life::Later => Vec::new(),
     };
     if life == Life::First {
-        let known: Vec<PathBuf> = beliefs.known.iter().chain(&beliefs.wished).cloned().collect();
-        for line in git::sweep(&places.git, &known) {
+        for line in git::sweep(&places.git) {
             tracing::info!("{line}");
         }
     }

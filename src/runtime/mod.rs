@@ -99,14 +99,16 @@ impl Runtime {
         };
         let folder = MemoryFolder::new(profile.memory());
         folder.ensure().map_err(|error| StartError::Memory(error.to_string()))?;
+        engine.mark(&settings.profile_id);
         let (senders, inbox) = inbox::inbox();
         let (keeper, keeper_thread) = MemoryKeeper::start(folder, senders.words.clone())?;
         let places = Places {
             git: GitHome {
                 profile: settings.profile_id.clone(),
                 worktrees: settings.worktrees.clone(),
-                scratch: settings.scratch.clone(),
+                meta: profile.dir().join("git"),
             },
+            scratch: settings.scratch.clone(),
             prepared: profile.dir().join("prepared"),
             profile_id: settings.profile_id.clone(),
         };
