@@ -3,9 +3,6 @@
 //! Whatever an engine, a test run or a setup command starts carries the mark of its profile. While this process holds
 //! the profile's lock no other living Foreman does, so whoever carries the mark at start-up is left over.
 
-/// Environment variable of every child process; its value is the profile's id.
-pub const MARK: &str = "AGENTCRAFT_PROFILE_ID";
-
 #[cfg(target_os = "linux")]
 pub(crate) use linux::end_leftovers;
 
@@ -25,7 +22,7 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    use super::MARK;
+    use crate::engine::process::PROFILE_MARK;
 
     /// Time to end by itself, and after the kill.
     const GRACE: Duration = Duration::from_millis(800);
@@ -67,7 +64,7 @@ mod linux {
     }
 
     fn find(profile_id: &str) -> Vec<Leftover> {
-        let mark = format!("{MARK}={profile_id}");
+        let mark = format!("{PROFILE_MARK}={profile_id}");
         let own = own_line();
         let user = rustix::process::geteuid().as_raw();
         let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
@@ -136,7 +133,7 @@ mod linux {
         fn sleeper(script: &str, id: &str) -> std::process::Child {
             Command::new("sh")
                 .args(["-c", script])
-                .env(MARK, id)
+                .env(PROFILE_MARK, id)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .spawn()
