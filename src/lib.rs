@@ -3,6 +3,7 @@
 //! The map (see `docs/architecture.md`): `protocol` wire types, `turn` what core and engines say to each other,
 //! `policy` judging tool calls, `foreman` the pure core.
 
+pub mod client;
 pub mod foreman;
 pub mod policy;
 pub mod protocol;
