@@ -7,4 +7,5 @@ pub mod client;
 pub mod foreman;
 pub mod policy;
 pub mod protocol;
+pub mod transport;
 pub mod turn;
