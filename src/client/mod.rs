@@ -5,9 +5,11 @@
 //! [`console::parse`] turns a typed line into a message.
 
 pub mod console;
+pub mod link;
 pub mod mirror;
 #[cfg(test)]
 mod sample;
 pub mod suggest;
 
+pub use link::{Link, LinkClosed, LinkEvent, embedded, remote};
 pub use mirror::Mirror;

@@ -6,9 +6,9 @@
 //! off on purpose and may have text behind them. Questions are different: what names no option is an answer in the
 //! person's own words.
 
+use super::ConsoleContext;
 use super::error::ConsoleError;
 use super::words::{self, Word};
-use super::ConsoleContext;
 use crate::protocol::limits::ANSWER_TEXT_CHARS;
 use crate::protocol::{
     AnswerDecision, ClientMessage, Decision, DecisionId, DecisionKind, DecisionStatus, OptionChoice, label,
@@ -118,9 +118,11 @@ fn choose_for_grant<'a>(decision: &'a Decision, words: &'a str) -> Result<Choice
         return Err(ConsoleError::TakesNoText { label: option.to_owned(), extra: text.to_owned(), advice });
     }
     let wanted = word.text.to_lowercase();
-    let mut starting = decision.options.iter().enumerate().filter(|(_, option)| {
-        !wanted.is_empty() && option.to_lowercase().starts_with(&wanted)
-    });
+    let mut starting = decision
+        .options
+        .iter()
+        .enumerate()
+        .filter(|(_, option)| !wanted.is_empty() && option.to_lowercase().starts_with(&wanted));
     match (starting.next(), starting.next()) {
         (Some((_, option)), None) if takes_text(option) => {
             with_wanted_text(decision, Choice { option: Some(option), text: after })

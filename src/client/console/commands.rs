@@ -128,11 +128,7 @@ pub(super) fn run(text: &str, context: &ConsoleContext<'_>) -> Result<ConsoleLin
 }
 
 /// `/goal [repo=<id>] <text>`: any text as a goal, also one that begins with `/` or `@`.
-fn goal(
-    rest: &str,
-    context: &ConsoleContext<'_>,
-    usage: &'static str,
-) -> Result<ConsoleLine, ConsoleError> {
+fn goal(rest: &str, context: &ConsoleContext<'_>, usage: &'static str) -> Result<ConsoleLine, ConsoleError> {
     let (repo, text) = match words::first(rest) {
         Some((word, after)) if !word.quoted && word.text.starts_with("repo=") => {
             let name = word.text.strip_prefix("repo=").unwrap_or_default();

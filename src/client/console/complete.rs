@@ -63,9 +63,9 @@ pub fn complete(line: &str, cursor: usize, context: &ConsoleContext<'_>) -> Vec<
 
 /// Completions behind a command's name; `rest` begins at byte `at` of the line, with the blank behind the name.
 fn arguments(name: &str, rest: &str, at: usize, context: &ConsoleContext<'_>) -> Vec<Completion> {
-    let last_at = rest.rfind(char::is_whitespace).map_or(0, |blank| {
-        blank + rest.get(blank..).and_then(|tail| tail.chars().next()).map_or(1, char::len_utf8)
-    });
+    let last_at = rest
+        .rfind(char::is_whitespace)
+        .map_or(0, |blank| blank + rest.get(blank..).and_then(|tail| tail.chars().next()).map_or(1, char::len_utf8));
     let (before, last) = rest.split_at(last_at);
     let words: Vec<&str> = before.split_whitespace().collect();
     let last_start = at + last_at;
@@ -121,7 +121,8 @@ fn arguments(name: &str, rest: &str, at: usize, context: &ConsoleContext<'_>) ->
             rank(last, last_start, notes.collect())
         }
         ("goal", []) => {
-            let repos = mirror.repos_by_age().map(|repo| candidate(format!("repo={}", repo.id), repo.path.as_str(), true));
+            let repos =
+                mirror.repos_by_age().map(|repo| candidate(format!("repo={}", repo.id), repo.path.as_str(), true));
             if last.is_empty() { Vec::new() } else { rank(last, last_start, repos.collect()) }
         }
         ("wait", []) => {
@@ -250,7 +251,8 @@ fn split_path<'a>(typed: &'a str, context: &ConsoleContext<'_>) -> Option<(PathB
 }
 
 fn directories(rest: &str, at: usize, context: &ConsoleContext<'_>) -> Vec<Completion> {
-    let Some((path_at, typed)) = written_path(&format!("/repo{rest}")) else { return Vec::new() };
+    let line = format!("/repo{rest}");
+    let Some((path_at, typed)) = written_path(&line) else { return Vec::new() };
     let Some((dir, last)) = split_path(typed, context) else { return Vec::new() };
     let Some(listing) = context.places.and_then(|places| places.listing.as_ref()) else { return Vec::new() };
     if listing.dir != dir {
@@ -271,8 +273,11 @@ fn directories(rest: &str, at: usize, context: &ConsoleContext<'_>) -> Vec<Compl
 /// order, the closest first.
 fn rank(typed: &str, start: usize, candidates: Vec<Candidate>) -> Vec<Completion> {
     let wanted = typed.to_lowercase();
-    let (begin, other): (Vec<Candidate>, Vec<Candidate>) =
-        candidates.into_iter().partition(|candidate| candidate.text.to_lowercase().starts_with(&wanted));
+    let begins = |candidate: &Candidate| {
+        let text = candidate.text.to_lowercase();
+        text.starts_with(&wanted) || text.strip_prefix('@').is_some_and(|name| name.starts_with(&wanted))
+    };
+    let (begin, other): (Vec<Candidate>, Vec<Candidate>) = candidates.into_iter().partition(begins);
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::parse(typed, CaseMatching::Ignore, Normalization::Smart);
     let mut buffer = Vec::new();

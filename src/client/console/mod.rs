@@ -26,9 +26,7 @@ pub use wait::{WAIT_MAX_MS, WaitFor};
 
 use super::mirror::Mirror;
 use crate::protocol::limits::{GOAL_TEXT_CHARS, MESSAGE_TEXT_CHARS};
-use crate::protocol::{
-    ClientMessage, DecisionId, GoalSubmit, MemoryId, RepoId, TaskId, UserMessage, WorktreeId,
-};
+use crate::protocol::{ClientMessage, DecisionId, GoalSubmit, MemoryId, RepoId, TaskId, UserMessage, WorktreeId};
 
 /// What a line is read against.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +90,11 @@ pub enum LocalCommand {
     Feed,
     Counts,
     /// Ask for a worktree's diff (`diff.request`) and show it.
-    Diff { repo: RepoId, worktree: WorktreeId, of: DiffOf },
+    Diff {
+        repo: RepoId,
+        worktree: WorktreeId,
+        of: DiffOf,
+    },
     Help,
     Quit,
     /// For scripts: wait until something holds.

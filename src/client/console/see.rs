@@ -37,10 +37,8 @@ pub(super) fn diff(
     if name.starts_with('@') || mirror.agent_named(name).is_some() {
         let agent = steer::agent(name, context)?;
         let current = agent.worktree.as_ref();
-        let newest = mirror
-            .worktrees()
-            .filter(|(_, worktree)| worktree.agent_id == agent.id)
-            .max_by_key(|(_, worktree)| {
+        let newest =
+            mirror.worktrees().filter(|(_, worktree)| worktree.agent_id == agent.id).max_by_key(|(_, worktree)| {
                 (Some(&worktree.id) == current, worktree.status == WorktreeStatus::Active, worktree.task_id.clone())
             });
         let (repo, worktree) = newest.ok_or_else(|| ConsoleError::WithoutWorktree { name: agent.name.clone() })?;
@@ -76,7 +74,9 @@ fn of_task<'a>(task: &Task, context: &ConsoleContext<'a>) -> Option<(&'a Repo, &
     context
         .mirror
         .worktrees()
-        .filter(|(_, worktree)| task.worktree.as_ref() == Some(&worktree.id) || worktree.task_id.as_ref() == Some(&task.id))
+        .filter(|(_, worktree)| {
+            task.worktree.as_ref() == Some(&worktree.id) || worktree.task_id.as_ref() == Some(&task.id)
+        })
         .max_by_key(|(_, worktree)| {
             (task.worktree.as_ref() == Some(&worktree.id), worktree.status == WorktreeStatus::Active)
         })
@@ -96,8 +96,7 @@ pub(super) fn memory(rest: &str, context: &ConsoleContext<'_>) -> Result<LocalCo
     if let (Some(id), None) = (named.next(), named.next()) {
         return Ok(LocalCommand::Memory(Some(id.clone())));
     }
-    let suggestion = nearest(rest, ids().map(MemoryId::as_str)).or_else(|| {
-        ids().find(|id| nearest(rest, [slug(id).as_str()]).is_some()).map(MemoryId::as_str)
-    });
+    let suggestion = nearest(rest, ids().map(MemoryId::as_str))
+        .or_else(|| ids().find(|id| nearest(rest, [slug(id).as_str()]).is_some()).map(MemoryId::as_str));
     Err(ConsoleError::NoNote { name: rest.to_owned(), suggestion: suggestion.map(str::to_owned) })
 }

@@ -5,9 +5,7 @@ use super::words;
 use super::{ConsoleContext, LocalCommand, answer};
 use crate::client::mirror::Mirror;
 use crate::client::suggest::nearest;
-use crate::protocol::{
-    DecisionId, DecisionKind, DecisionStatus, GoalStatus, TaskId, TaskStatus, WorktreeId, label,
-};
+use crate::protocol::{DecisionId, DecisionKind, DecisionStatus, GoalStatus, TaskId, TaskStatus, WorktreeId, label};
 
 /// Longest wait, ms: a script that hangs for half an hour has failed.
 pub const WAIT_MAX_MS: u64 = 30 * 60 * 1000;
@@ -146,9 +144,9 @@ pub(super) fn wait(
         WaitFor::Task(TaskId::from(what), named(arg.as_deref(), TaskStatus::ALL, TaskStatus::as_str).map_err(wrong)?)
     } else {
         match what.as_str() {
-            "decision" => WaitFor::AnyDecision(
-                named(arg.as_deref(), DecisionKind::ALL, DecisionKind::as_str).map_err(wrong)?,
-            ),
+            "decision" => {
+                WaitFor::AnyDecision(named(arg.as_deref(), DecisionKind::ALL, DecisionKind::as_str).map_err(wrong)?)
+            }
             "goal" => WaitFor::Goal(named(arg.as_deref(), GoalStatus::ALL, GoalStatus::as_str).map_err(wrong)?),
             "merge" => nothing_more(WaitFor::Merge)?,
             "snapshot" => nothing_more(WaitFor::Snapshot)?,

@@ -43,11 +43,7 @@ fn quoted(text: &str, quote: char) -> Option<(Cow<'_, str>, &str)> {
             escaped = true;
         } else if sign == quote {
             let rest = body.get(at + 1..)?;
-            return rest
-                .chars()
-                .next()
-                .is_none_or(char::is_whitespace)
-                .then_some((Cow::Owned(plain), rest));
+            return rest.chars().next().is_none_or(char::is_whitespace).then_some((Cow::Owned(plain), rest));
         } else {
             plain.push(sign);
         }
