@@ -138,7 +138,7 @@ impl Mirror {
             decisions,
             repos: self.repos_by_age().cloned().collect(),
             memory,
-            goal: self.current_goal().cloned(),
+            goal: self.goal().cloned(),
             goals: self.goals.values().cloned().collect(),
             feed: self.feed.iter().cloned().collect(),
             logs: logs.collect(),
@@ -146,7 +146,7 @@ impl Mirror {
     }
 
     /// The latest goal, whatever its status.
-    pub fn current_goal(&self) -> Option<&Goal> {
+    pub fn goal(&self) -> Option<&Goal> {
         self.goals.values().next_back()
     }
 

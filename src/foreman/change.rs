@@ -39,6 +39,7 @@ pub enum Change {
     GoalWork(GoalId, GoalWork),
     RepoWork(RepoId, RepoWork),
     Waiter(DecisionId, Box<Waiter>),
+    WaiterGone(DecisionId),
     /// A closed decision past its retention is forgotten, with its waiter.
     DecisionGone(DecisionId),
     Turn(Box<Turn>),
@@ -76,6 +77,7 @@ impl Change {
             | Self::GoalWork(..)
             | Self::RepoWork(..)
             | Self::Waiter(..)
+            | Self::WaiterGone(_)
             | Self::DecisionGone(_)
             | Self::Turn(_)
             | Self::TurnGone(_)

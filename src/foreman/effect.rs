@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{Area, ToolCall, Verdict};
-use crate::protocol::{AgentId, ClientId, DecisionId, Diff, EpochMs, GoalId, MemoryEntry, RepoId, TaskId, WorktreeId};
+use crate::protocol::{AgentId, ClientId, DecisionId, Diff, EpochMs, MemoryEntry, RepoId, TaskId, WorktreeId};
 use crate::turn::{MemoryMode, RequestId, TurnCommand, TurnId, TurnSpec};
 
 /// Counted from 1, never reused.
@@ -36,8 +36,8 @@ pub enum Effect {
     RefreshRepo { repo: RepoRef, worktrees: Vec<WorktreeRef> },
     /// Makes (or takes up again) a worker's worktree and prepares it.
     PrepareWorktree(Box<PrepareWorktree>),
-    /// Makes or refreshes the lead's copy of a goal at the base head.
-    PrepareLeadCopy { repo: RepoRef, goal: GoalId, dir: PathBuf },
+    /// Makes or refreshes a read-only copy at the base head, for the lead or a worker without a task.
+    PrepareCopy { repo: RepoRef, turn: TurnId, dir: PathBuf },
     /// Commits what is uncommitted in a worktree and brings its branch over into the repository.
     Collect { repo: RepoRef, worktree: WorktreeRef, message: String, identity: AgentIdentity },
     /// Runs the tests of a worktree at the collected head.
@@ -61,10 +61,10 @@ impl Effect {
             | Self::TellTurn { .. }
             | Self::Judge { .. }
             | Self::InspectRepo { .. }
+            | Self::RefreshRepo { .. }
             | Self::Diff { .. } => false,
-            Self::RefreshRepo { .. }
-            | Self::PrepareWorktree(_)
-            | Self::PrepareLeadCopy { .. }
+            Self::PrepareWorktree(_)
+            | Self::PrepareCopy { .. }
             | Self::Collect { .. }
             | Self::RunCi { .. }
             | Self::Merge(_)
@@ -290,7 +290,7 @@ pub enum EffectResult {
     RepoInspected(Result<RepoFacts, String>),
     RepoRefreshed(Result<RepoFacts, String>),
     WorktreePrepared(Result<PreparedWorktree, PrepareFailure>),
-    LeadCopyPrepared(Result<PathBuf, String>),
+    CopyPrepared(Result<PathBuf, String>),
     Collected(Result<Collected, String>),
     CiRun(CiOutcome),
     Merged(MergeOutcome),

@@ -11,10 +11,10 @@ use super::change::Change;
 use super::effect::{Effect, EffectId};
 use crate::policy::{ScopeKey, ToolCall};
 use crate::protocol::{
-    Agent, AgentId, AuthStatus, BackendName, ClientId, Decision, DecisionId, EpochMs, FeedItem, ForemanStatus, Goal,
-    GoalId, LogEntry, MemoryEntry, MemoryId, Repo, RepoId, Task, TaskId, WorktreeId,
+    Agent, AgentId, AuthStatus, BackendName, Decision, DecisionId, EpochMs, FeedItem, ForemanStatus, Goal, GoalId,
+    LogEntry, MemoryEntry, MemoryId, Repo, RepoId, Task, TaskId, WorktreeId,
 };
-use crate::turn::{Answered, Cause, Job, RequestId, TurnId};
+use crate::turn::{Answered, Cause, Job, RequestId, TurnCommand, TurnId};
 
 /// Feed items kept; a snapshot carries fewer. Items, a day or two of work.
 pub const FEED_KEPT: usize = 300;
@@ -139,6 +139,9 @@ impl State {
             Change::Waiter(id, waiter) => {
                 self.waiters.insert(id.clone(), (**waiter).clone());
             }
+            Change::WaiterGone(id) => {
+                self.waiters.remove(id);
+            }
             Change::DecisionGone(id) => {
                 self.decisions.remove(id);
                 self.waiters.remove(id);
@@ -200,8 +203,6 @@ pub struct AgentWork {
 /// Private record of a goal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GoalWork {
-    /// The lead's copy is there and at the base head.
-    pub lead_dir: Option<PathBuf>,
     /// The plan note written for this goal.
     pub plan: Option<MemoryId>,
     /// Completion was announced.
@@ -234,30 +235,32 @@ pub struct WorktreeWork {
     pub head: String,
     /// The merge commit, once merged.
     pub merged: Option<String>,
+    /// Its directory is (supposed to be) there.
+    pub live: bool,
 }
 
 /// Where a task stands between two statuses of the wall.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// On the board, or in the hands of a turn (see [`State::turns`]).
+    /// On the board, or in the hands of a work turn (see [`State::turns`]).
     #[default]
     Board,
-    /// Its worktree is being made.
+    /// Its worktree is being made for this worker.
     Preparing { effect: EffectId, worker: AgentId },
-    /// An old worktree is being given up before the next worker starts; the task is held off the board.
-    HandingOff { effect: EffectId },
+    /// Its worktree is to be given up as soon as no turn works in it; held off the board until then.
+    Quieting { message: String },
+    /// Its worktree is being given up.
+    Abandoning { effect: EffectId },
     /// The finished work is being committed and brought over.
     Collecting { effect: EffectId },
     /// The tests run.
     Testing { effect: EffectId },
     /// Waits for, or is in, the lead's review turn.
     Reviewing,
-    /// A merge decision is open (or answered and being merged).
+    /// A merge decision is open.
     Deciding { decision: DecisionId },
     /// The answered merge is being done.
     Merging { decision: DecisionId, effect: EffectId },
-    /// Its worktree is being given up after reject, cancel or an empty result.
-    Abandoning { effect: EffectId },
 }
 
 /// Private record of a task.
@@ -266,7 +269,7 @@ pub struct TaskWork {
     pub stage: Stage,
     /// Times the tests' failure was sent back to the worker.
     pub ci_fixes: u32,
-    /// Nudges since the last real progress.
+    /// Nudges since the last report of the worker.
     pub nudges: u32,
     /// The commit that CI, review and the merge decision are about (full hex).
     pub head: Option<String>,
@@ -304,6 +307,10 @@ pub struct Turn {
     pub cause: Cause,
     pub phase: TurnPhase,
     pub created_at: EpochMs,
+    /// Not before this time (a passing failure).
+    pub not_before: Option<EpochMs>,
+    /// Messages between agents that led here without anything else happening; bounds conversations.
+    pub hops: u8,
 }
 
 /// Life of a turn.
@@ -316,10 +323,12 @@ pub enum TurnPhase {
         effect: EffectId,
     },
     Running(Running),
-    /// Told to stop; nothing it says counts. Gone when the engine reports its end.
+    /// Told to stop; nothing it says counts. Gone when the engine reports its end. `withdrawn` is a question that the
+    /// stop withdrew.
     Stopping {
         why: StopWhy,
         since: EpochMs,
+        withdrawn: Option<String>,
     },
 }
 
@@ -329,12 +338,14 @@ pub struct Running {
     pub started_at: EpochMs,
     /// Requests that wait for an answer.
     pub open: BTreeMap<RequestId, Request>,
+    /// Answers held back until a slot is free.
+    pub held: Vec<TurnCommand>,
+    /// Files of its worktree may have changed.
+    pub touched: bool,
     /// ms of its time-out used up before the present wait; the clock stands still while it waits for the person.
     pub used_ms: u64,
     /// Since when it works (not waiting for the person).
     pub working_since: Option<EpochMs>,
-    /// The worker said how the task stands in this turn.
-    pub reported: bool,
 }
 
 /// A request of a running turn.
@@ -373,7 +384,8 @@ pub enum StopWhy {
 pub enum Waiter {
     /// A question of a turn. After a restart the turn is gone and the answer starts a resumed one.
     Question { turn: Option<TurnId>, request: RequestId, job: Job, goal: Option<GoalId> },
-    /// A permission prompt; `answer` holds an answer that came while no turn waits (after a restart).
+    /// A permission prompt. After a restart no turn waits until the resumed one asks for the same call again; an
+    /// answer that came first is kept for it.
     Permission {
         turn: Option<TurnId>,
         request: RequestId,
@@ -382,8 +394,8 @@ pub enum Waiter {
         cwd: PathBuf,
         goal: Option<GoalId>,
     },
-    /// A merge of exactly this commit; `acks` are the answers that wait for git.
-    Merge { head: String, acks: Vec<(ClientId, String)> },
+    /// A merge of exactly this commit.
+    Merge { head: String },
 }
 
 /// A message between people and agents.
@@ -397,6 +409,8 @@ pub struct Message {
     pub text: String,
     pub ts: EpochMs,
     pub read_by: BTreeSet<AgentId>,
+    /// See [`Turn::hops`].
+    pub hops: u8,
 }
 
 /// An engine's conversation.

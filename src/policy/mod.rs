@@ -2,10 +2,22 @@
 //!
 //! Reads the disk to resolve paths, never the state. Knows nobody else in this crate. Entry point: [`judge`].
 
+pub mod disk;
+mod findings;
+mod paths;
+mod scope;
+mod tools;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+
+use self::disk::{Disk, RealDisk};
+use self::findings::Findings;
+use self::paths::Places;
+use self::scope::Scope;
+pub use self::scope::describe;
 
 /// A tool call as an engine reports it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,4 +80,30 @@ pub struct Ask {
     pub keys: BTreeSet<ScopeKey>,
     /// The scope of *Always allow for this agent* in plain words, one line.
     pub covers: String,
+}
+
+/// Judges a call as the set of everything it would do, looking at this machine's disk.
+///
+/// Never panics and always ends; what is not positively known to be harmless asks. The answer holds for the disk as
+/// it is now: judge again when an approval is answered.
+#[must_use]
+pub fn judge(call: &ToolCall, area: &Area) -> Verdict {
+    judge_on(call, area, &RealDisk)
+}
+
+/// [`judge`] with another view of the disk.
+#[must_use]
+pub fn judge_on(call: &ToolCall, area: &Area, disk: &dyn Disk) -> Verdict {
+    let places = Places::new(area, disk);
+    let mut findings = Findings::default();
+    if call.tool == "Bash" {
+        let text = call.input.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
+        if text.contains("git") && text.contains("push") {
+            findings.deny("agents never push: the Foreman brings branches over");
+        }
+        findings.ask("runs a command");
+        return findings.verdict(area, &Scope::Exact { cwd: area.cwd.clone(), text: text.trim().to_string() });
+    }
+    tools::judge_tool(call, area, &places, &mut findings);
+    findings.verdict(area, &tools::exact(call, &area.cwd))
 }

@@ -195,6 +195,11 @@ impl JsonSchema for Color {
 }
 
 impl Color {
+    /// `#000000`.
+    pub fn black() -> Self {
+        Self("#000000".to_owned())
+    }
+
     /// The text `#RRGGBB`.
     pub fn as_str(&self) -> &str {
         &self.0

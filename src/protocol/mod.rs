@@ -11,6 +11,7 @@ pub mod entity;
 pub mod ids;
 pub mod limits;
 mod shape;
+pub mod snapshot_fit;
 pub mod text;
 
 pub use decode::{Rejection, decode_client, decode_server, encode_client, encode_server};

@@ -73,7 +73,7 @@ impl WaitFor {
                 }
             }
             Self::Goal(wanted) => {
-                let Some(goal) = mirror.current_goal() else { return Waiting::Going };
+                let Some(goal) = mirror.goal() else { return Waiting::Going };
                 let said = format!("{} is {}", goal.id, goal.status);
                 let ended = matches!(goal.status, GoalStatus::Done | GoalStatus::Failed | GoalStatus::Cancelled);
                 match wanted {

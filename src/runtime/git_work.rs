@@ -1,0 +1,183 @@
+//! The git room's functions in the core's words: each takes an effect's fields and gives its result.
+//!
+//! Blocking; called on threads that may block.
+
+use std::path::{Path, PathBuf};
+
+use crate::foreman::effect::{
+    AgentIdentity, Collected, DiffOrder, MergeOrder, MergeOutcome, MergeStyle, PrepareFailure, PrepareWorktree,
+    PreparedWorktree, RepoFacts, RepoRef, WorktreeFacts, WorktreeRef,
+};
+use crate::git::{
+    self, CollectedWork, GitError, GitHome, Identity, MergeRequest, MergeResult, RepoAt, RepoView, Style, WorktreeAt,
+    WorktreeOrder, WorktreeStats,
+};
+use crate::protocol::{Diff, DiffStats, WorktreeId};
+
+fn repo_at(repo: &RepoRef) -> RepoAt {
+    let RepoRef { id, path, base } = repo;
+    RepoAt { id: id.to_string(), path: path.clone(), base: base.clone() }
+}
+
+fn worktree_at(worktree: &WorktreeRef) -> WorktreeAt {
+    let WorktreeRef { id, agent: _, task: _, dir, branch, fork, live } = worktree;
+    WorktreeAt { id: id.to_string(), dir: dir.clone(), branch: branch.clone(), fork: fork.clone(), live: *live }
+}
+
+pub(crate) fn identity(identity: &AgentIdentity) -> Identity {
+    let AgentIdentity { name, email } = identity;
+    Identity { name: name.clone(), email: email.clone() }
+}
+
+fn facts(view: RepoView) -> RepoFacts {
+    let RepoView { path, branch, head, dirty, health, worktrees } = view;
+    RepoFacts { path, branch, head, dirty, health, worktrees: worktrees.into_iter().map(stats).collect() }
+}
+
+fn stats(stats: WorktreeStats) -> WorktreeFacts {
+    let WorktreeStats { id, ahead, files, additions, deletions } = stats;
+    WorktreeFacts { id: WorktreeId(id), ahead, files, additions, deletions }
+}
+
+fn collected(work: CollectedWork) -> Collected {
+    let CollectedWork { head, stats: numbers, diff, names } = work;
+    Collected { head, facts: stats(numbers), diff, names }
+}
+
+pub(crate) fn inspect(path: &str) -> Result<RepoFacts, String> {
+    git::inspect(&expand_home(path)).map(facts).map_err(|error| error.to_string())
+}
+
+/// `~` and `~/...` are the person's home.
+fn expand_home(path: &str) -> PathBuf {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    match (path.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home,
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+        _ => PathBuf::from(path),
+    }
+}
+
+pub(crate) fn refresh(home: &GitHome, repo: &RepoRef, worktrees: &[WorktreeRef]) -> Result<RepoFacts, String> {
+    let worktrees: Vec<WorktreeAt> = worktrees.iter().map(worktree_at).collect();
+    git::refresh(home, &repo_at(repo), &worktrees).map(facts).map_err(|error| error.to_string())
+}
+
+pub(crate) fn prepare(home: &GitHome, order: &PrepareWorktree) -> Result<PreparedWorktree, PrepareFailure> {
+    let PrepareWorktree { repo, agent: _, task: _, id, branch, dir, start, own_branches, setup: _, identity: who } =
+        order;
+    let order = WorktreeOrder {
+        repo: repo_at(repo),
+        id: id.to_string(),
+        branch: branch.clone(),
+        dir: dir.clone(),
+        start: start.clone(),
+        own_branches: own_branches.clone(),
+        identity: identity(who),
+    };
+    match git::prepare_worktree(home, &order) {
+        Ok(made) => {
+            let git::Prepared { dir, branch, fork, head, fresh: _, copied } = made;
+            Ok(PreparedWorktree { dir, branch, fork, head, copied, setup_output: None })
+        }
+        // What the person has to mend will not mend itself.
+        Err(
+            error @ (GitError::Unsupported(_)
+            | GitError::MissingBranch { .. }
+            | GitError::BadBranch { .. }
+            | GitError::NoFreeName(_)
+            | GitError::NotFound(_)
+            | GitError::NotGit(_)
+            | GitError::NotRoot { .. }
+            | GitError::NoCommits(_)
+            | GitError::Detached(_)
+            | GitError::NoGit(_)),
+        ) => Err(PrepareFailure::Lasting(error.to_string())),
+        Err(
+            error @ (GitError::Failed { .. }
+            | GitError::TimedOut { .. }
+            | GitError::Io { .. }
+            | GitError::Tampered { .. }
+            | GitError::Unexpected(_)),
+        ) => Err(PrepareFailure::Passing(error.to_string())),
+    }
+}
+
+pub(crate) fn prepare_copy(home: &GitHome, repo: &RepoRef, dir: &Path) -> Result<PathBuf, String> {
+    git::prepare_copy(home, &repo_at(repo), dir).map_err(|error| error.to_string())
+}
+
+pub(crate) fn collect(
+    home: &GitHome,
+    repo: &RepoRef,
+    worktree: &WorktreeRef,
+    message: &str,
+    who: &AgentIdentity,
+) -> Result<Collected, String> {
+    git::collect(home, &repo_at(repo), &worktree_at(worktree), message, &identity(who))
+        .map(collected)
+        .map_err(|error| error.to_string())
+}
+
+pub(crate) fn abandon(
+    home: &GitHome,
+    repo: &RepoRef,
+    worktree: &WorktreeRef,
+    message: &str,
+    who: &AgentIdentity,
+) -> Result<Collected, String> {
+    git::abandon(home, &repo_at(repo), &worktree_at(worktree), message, &identity(who))
+        .map(collected)
+        .map_err(|error| error.to_string())
+}
+
+pub(crate) fn merge(home: &GitHome, order: &MergeOrder) -> MergeOutcome {
+    let MergeOrder { repo, worktree, decision, task, head, message, style, sign, mark } = order;
+    let of_task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
+    let request = MergeRequest {
+        repo: repo_at(repo),
+        branch: worktree.branch.clone(),
+        head: head.clone(),
+        message: message.clone(),
+        approved: format!("Approved in AgentCraft: decision {decision}{of_task}."),
+        style: match style {
+            MergeStyle::Merge => Style::Merge,
+            MergeStyle::Squash => Style::Squash,
+        },
+        sign: *sign,
+        mark: mark.clone(),
+    };
+    match git::merge(home, &request) {
+        Ok(MergeResult::Merged { commit, files }) => MergeOutcome::Merged { commit, files },
+        Ok(MergeResult::Empty) => MergeOutcome::Empty,
+        Ok(MergeResult::Conflict { files }) => MergeOutcome::Conflict { files },
+        Ok(MergeResult::Refused { reason }) => MergeOutcome::Refused { reason },
+        Err(error) => MergeOutcome::Refused { reason: error.to_string() },
+    }
+}
+
+/// A diff that could not be made carries the reason.
+pub(crate) fn diff(home: &GitHome, repo: &RepoRef, worktree: &WorktreeRef, order: &DiffOrder) -> Diff {
+    let made = git::diff(home, &repo_at(repo), &worktree_at(worktree), order.path.as_deref());
+    let empty = Diff {
+        request_id: order.request_id.clone(),
+        repo_id: repo.id.clone(),
+        worktree: worktree.id.clone(),
+        base: None,
+        branch: None,
+        files: Vec::new(),
+        stats: DiffStats::default(),
+        truncated: false,
+        error: None,
+    };
+    match made {
+        Ok(git::WireDiff { base, branch, files, stats, truncated }) => {
+            Diff { base: Some(base), branch: Some(branch), files, stats, truncated, ..empty }
+        }
+        Err(error) => Diff { error: Some(error.to_string()), ..empty },
+    }
+}
+
+pub(crate) fn verify(home: &GitHome, repo: &RepoRef, worktree: &WorktreeRef) -> Result<(), String> {
+    git::verify(home, &repo_at(repo), &worktree_at(worktree)).map_err(|error| error.to_string())
+}
