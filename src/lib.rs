@@ -7,3 +7,5 @@ pub mod foreman;
 pub mod policy;
 pub mod protocol;
 pub mod turn;
+pub mod client;
+pub mod tui;
