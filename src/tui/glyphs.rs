@@ -33,14 +33,12 @@ pub struct Glyphs {
     pub off: &'static str,
     pub warn: &'static str,
     pub tool: &'static str,
-    pub result: &'static str,
     pub arrow: &'static str,
     pub horizontal: &'static str,
     pub vertical: &'static str,
     /// Corners: top left, top right, bottom left, bottom right.
     pub corners: [&'static str; 4],
     pub thumb: &'static str,
-    pub cursor: &'static str,
 }
 
 const UNICODE: Glyphs = Glyphs {
@@ -62,13 +60,11 @@ const UNICODE: Glyphs = Glyphs {
     off: "–",
     warn: "!",
     tool: "›",
-    result: "│",
     arrow: "→",
     horizontal: "─",
     vertical: "│",
     corners: ["╭", "╮", "╰", "╯"],
     thumb: "┃",
-    cursor: "▏",
 };
 
 const ASCII: Glyphs = Glyphs {
@@ -90,13 +86,11 @@ const ASCII: Glyphs = Glyphs {
     off: "-",
     warn: "!",
     tool: ">",
-    result: "|",
     arrow: ">",
     horizontal: "-",
     vertical: "|",
     corners: ["+", "+", "+", "+"],
     thumb: "#",
-    cursor: "_",
 };
 
 impl Glyphs {
@@ -192,7 +186,7 @@ mod tests {
             let g = Glyphs::of(set);
             let mut all = vec![
                 g.ellipsis, g.bar, g.dot, g.separator, g.pointer, g.full, g.empty, g.up, g.down, g.waits, g.ok, g.fail,
-                g.running, g.paused, g.off, g.warn, g.tool, g.result, g.arrow, g.horizontal, g.vertical, g.thumb,
+                g.running, g.paused, g.off, g.warn, g.tool, g.arrow, g.horizontal, g.vertical, g.thumb,
             ];
             all.extend(g.corners);
             all.extend(AgentState::ALL.iter().map(|s| g.state(*s)));

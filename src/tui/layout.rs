@@ -7,7 +7,8 @@
 use ratatui::layout::{Position, Rect, Size};
 
 use super::focus::Pane;
-use super::model::{Model, content};
+use super::model::Model;
+use super::{field, text};
 use super::world::COLUMNS;
 use crate::protocol::{AgentId, TaskId, TaskStatus};
 
@@ -72,6 +73,19 @@ pub const fn shape(size: Size) -> Shape {
 /// Rows the console's text may take.
 const CONSOLE_ROWS: u16 = 6;
 
+/// Columns left of the console's text, for the prompt, and one of air at its right.
+pub const PROMPT: u16 = 3;
+
+/// What the console needs: one row while its text leaves room for the words at the right end, else as many as the text
+/// wraps to, and one for those words.
+fn console_rows(width: u16, model: &Model) -> u16 {
+    let columns = usize::from(width.saturating_sub(PROMPT + 1));
+    let rows = field::rows(&model.console.text, columns).rows;
+    let short = rows.len() == 1 && rows.first().is_none_or(|row| text::width(row) * 2 <= columns);
+    let rows = u16::try_from(rows.len()).unwrap_or(CONSOLE_ROWS);
+    if short { 1 } else { (rows + 1).clamp(2, CONSOLE_ROWS) }
+}
+
 /// The areas of a screen of this size.
 pub fn areas(size: Size, model: &Model) -> Areas {
     let screen = Rect::new(0, 0, size.width, size.height);
@@ -90,8 +104,7 @@ pub fn areas(size: Size, model: &Model) -> Areas {
         return areas;
     }
     let goal_rows = if matches!(shape, Shape::Full | Shape::Tower) { 2 } else { 1 };
-    let written = u16::try_from(model.console.text.lines().len()).unwrap_or(CONSOLE_ROWS);
-    let console_rows = written.clamp(1, CONSOLE_ROWS);
+    let console_rows = console_rows(size.width, model);
     let (goal, rest) = split_top(screen, goal_rows);
     let (rest, hints) = split_bottom(rest, 1);
     let (body, console) = split_bottom(rest, console_rows);
@@ -127,15 +140,15 @@ pub fn areas(size: Size, model: &Model) -> Areas {
         Shape::Compact => {
             let (left, right) = split_left(body, part(body.width, 56, 40, 110));
             let (wall, monitors) = split_top(left, part(left.height, 42, 7, 14));
-            let (podium, feed) = split_top(right, podium_rows(right.height, waits));
+            let (podium, feed) = split_top(right, podium_rows(right, model));
             areas.panes =
                 vec![(Pane::Wall, wall), (Pane::Monitors, monitors), (Pane::Podium, podium), (Pane::Feed, feed)];
         }
         Shape::Full => {
-            let (wall, below) = split_top(body, part(body.height, 35, 10, 20));
+            let (wall, below) = split_top(body, part(body.height, 33, 10, 15));
             let right_width = part(body.width, 34, 40, 66);
             let (monitors, right) = split_left(below, body.width - right_width);
-            let (podium, feed) = split_top(right, podium_rows(right.height, waits));
+            let (podium, feed) = split_top(right, podium_rows(right, model));
             areas.panes =
                 vec![(Pane::Wall, wall), (Pane::Monitors, monitors), (Pane::Podium, podium), (Pane::Feed, feed)];
         }
@@ -143,8 +156,34 @@ pub fn areas(size: Size, model: &Model) -> Areas {
     areas
 }
 
-const fn podium_rows(height: u16, waits: bool) -> u16 {
-    if waits { part(height, 66, 10, 24) } else { 5 }
+/// Rows that the feed keeps below the podium.
+const FEED_ROWS: u16 = 5;
+
+/// As many rows as the shown decision needs to be read whole, as far as there is room.
+fn podium_rows(right: Rect, model: &Model) -> u16 {
+    let most = right.height.saturating_sub(FEED_ROWS);
+    match super::update::shown(model) {
+        None => 4.min(most),
+        Some(decision) => {
+            let columns = usize::from(right.width.saturating_sub(4)).max(1);
+            let wrapped = |text: &str| text::wrap_all(text.trim(), columns).len();
+            let options: usize = decision
+                .options
+                .iter()
+                .map(|o| text::wrap(&text::clean(o), columns.saturating_sub(5)).len())
+                .sum();
+            let notes = usize::from(model.podium.notice.is_some())
+                + model.podium.drafts.get(&decision.id).and_then(|d| d.refused.as_deref()).map_or(0, wrapped);
+            // Edges, heading, a blank row before the options, what Enter does, the queue, the text field.
+            let fixed = 6 + usize::from(answer_rows(model, right.width)).max(1);
+            let all = fixed
+                + wrapped(&decision.question)
+                + decision.context.as_deref().map_or(0, wrapped)
+                + options
+                + notes;
+            u16::try_from(all).unwrap_or(most).clamp(10.min(most), most)
+        }
+    }
 }
 
 /// `percent` of `whole`, within bounds and within `whole`.
@@ -217,6 +256,7 @@ pub fn wall_shape(inner: Rect) -> WallShape {
     let mut columns = Vec::new();
     let mut rest = inner;
     for (at, status) in (0u16..).zip(COLUMNS) {
+        // A column of air stands between them; the cards' own bars do the rest.
         let width = if at + 1 == count { rest.width } else { each - 1 };
         let (column, after) = split_left(rest, width);
         columns.push((status, column));
@@ -241,28 +281,51 @@ pub struct ColumnSpots {
     pub below: usize,
 }
 
-/// The cards of a column, with the selected one in view.
+/// The cards of a column, with the selected one in view. Titles take two rows and cards keep a blank row between them
+/// where everything fits that way; else cards are two rows high, close together.
 pub fn column_spots(model: &Model, status: TaskStatus, column: Rect) -> ColumnSpots {
     let tasks = model.column(status);
     let body = split_top(column, 1).1;
-    // A blank row between cards where all of them fit that way.
-    let count = u16::try_from(tasks.len()).unwrap_or(u16::MAX);
-    let step = if u32::from(count) * 3 <= u32::from(body.height) + 1 { 3 } else { 2 };
-    let room = usize::from((body.height + step - 2) / step).max(1);
+    let tall: Vec<u16> = tasks.iter().map(|t| 1 + title_rows(&t.id, &t.title, column.width)).collect();
+    let total: u16 = tall.iter().fold(0, |sum, rows| sum.saturating_add(*rows));
+    let gaps = u16::try_from(tasks.len().saturating_sub(1)).unwrap_or(u16::MAX);
+    let (heights, gap) = if total.saturating_add(gaps) <= body.height {
+        (tall, 1)
+    } else if total <= body.height {
+        (tall, 0)
+    } else if gaps.saturating_mul(3).saturating_add(2) <= body.height {
+        (vec![2; tasks.len()], 1)
+    } else {
+        (vec![2; tasks.len()], 0)
+    };
     let selected = model.wall.selected.as_ref().and_then(|id| tasks.iter().position(|t| t.id == *id));
-    let first = selected.map_or(0, |at| at.saturating_sub(room.saturating_sub(1))).min(tasks.len().saturating_sub(room));
-    let cards = tasks
-        .iter()
-        .skip(first)
-        .take(room)
-        .zip(0u16..)
-        .map(|(task, row)| CardSpot {
-            task: task.id.clone(),
-            area: Rect { y: body.y + row * step, height: 2.min(body.height - row * step), ..body },
-        })
-        .collect::<Vec<_>>();
+    // All of the tall ones fit, so only the low ones ever scroll.
+    let room = usize::from(body.height / 2).max(1);
+    let fits = heights.iter().fold(0u16, |sum, h| sum.saturating_add(*h + gap)) <= body.height.saturating_add(gap);
+    let first = if fits { 0 } else { list_start(tasks.len(), room, selected) };
+    let mut y = body.y;
+    let mut cards = Vec::new();
+    for (task, height) in tasks.iter().zip(heights).skip(first) {
+        let height = height.min(body.bottom().saturating_sub(y));
+        if height == 0 || (height < 2 && !cards.is_empty()) {
+            break;
+        }
+        cards.push(CardSpot { task: task.id.clone(), area: Rect { y, height, ..body } });
+        y = y.saturating_add(height + gap).min(body.bottom());
+    }
     let below = tasks.len() - first - cards.len();
     ColumnSpots { cards, above: first, below }
+}
+
+/// Rows of a title on a card: one or two.
+fn title_rows(id: &TaskId, title: &str, width: u16) -> u16 {
+    if card_title(id, title, width).len() > 1 { 2 } else { 1 }
+}
+
+/// A card's title in the rows it takes, the id in front of the first.
+pub fn card_title(id: &TaskId, title: &str, width: u16) -> Vec<String> {
+    let columns = usize::from(width.saturating_sub(2)).max(4);
+    text::wrap(&text::clean(&format!("{id} {title}")), columns)
 }
 
 /// The tasks in the order of the grouped list.
@@ -434,8 +497,12 @@ pub fn neighbour(areas: &Areas, from: Pane, direction: Direction) -> Option<Pane
         .map(|(_, pane)| pane)
 }
 
-/// The rows of text that the podium's text field shows.
-pub fn answer_rows(model: &Model) -> u16 {
-    let lines = content(&model.podium.text).lines().count().max(1);
-    u16::try_from(lines).unwrap_or(3).clamp(1, 4)
+/// The rows that the podium's text field takes in a pane of this width; none while there is no text.
+pub fn answer_rows(model: &Model, pane_width: u16) -> u16 {
+    let empty = model.podium.text.lines().iter().all(String::is_empty);
+    if empty && !model.podium.writing {
+        return 0;
+    }
+    let columns = usize::from(pane_width.saturating_sub(6));
+    u16::try_from(field::rows(&model.podium.text, columns).rows.len()).unwrap_or(6).clamp(1, 6)
 }

@@ -9,11 +9,11 @@
 
 pub mod cmd;
 mod diff_model;
+mod field;
 pub mod focus;
 pub mod glyphs;
 pub mod highlight;
 mod history;
-mod input;
 pub mod keys;
 pub mod layout;
 mod markdown;

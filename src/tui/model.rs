@@ -344,15 +344,4 @@ impl Model {
     }
 }
 
-/// The whole text of a text field.
-pub fn content(area: &TextArea<'_>) -> String {
-    area.lines().join("\n")
-}
-
-/// A text field holding `text`, the cursor at its end.
-pub fn field(text: &str) -> TextArea<'static> {
-    let mut area = TextArea::new(text.split('\n').map(str::to_owned).collect());
-    area.move_cursor(tui_textarea::CursorMove::Bottom);
-    area.move_cursor(tui_textarea::CursorMove::End);
-    area
-}
+pub use super::field::{content, field};

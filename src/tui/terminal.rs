@@ -15,8 +15,8 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::event::{
-    self, DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
-    EnableMouseCapture, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
+    self, DisableBracketedPaste, DisableFocusChange, EnableBracketedPaste, EnableFocusChange, Event, KeyCode, KeyEvent,
+    KeyEventKind, KeyModifiers, MouseButton, MouseEventKind,
 };
 use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
@@ -40,6 +40,9 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 
 const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
 const END_UPDATE: &[u8] = b"\x1b[?2026l";
+/// Buttons and the wheel only, in SGR coordinates: a mouse that merely moves must not wake us.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 /// Push and pop the window's title.
 const SAVE_TITLE: &str = "\x1b[22;2t";
 const RESTORE_TITLE: &str = "\x1b[23;2t";
@@ -90,7 +93,8 @@ impl Screen {
         out.write_all(SAVE_TITLE.as_bytes())?;
         execute!(out, EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)?;
         if self.mouse {
-            execute!(out, EnableMouseCapture)?;
+            out.write_all(MOUSE_ON.as_bytes())?;
+            out.flush()?;
         }
         Ok(())
     }
@@ -214,14 +218,8 @@ pub fn restore() {
     }
     let mut out = io::stdout();
     let _ = out.write_all(END_UPDATE);
-    let _ = execute!(
-        out,
-        DisableMouseCapture,
-        DisableFocusChange,
-        DisableBracketedPaste,
-        LeaveAlternateScreen,
-        cursor::Show
-    );
+    let _ = out.write_all(MOUSE_OFF.as_bytes());
+    let _ = execute!(out, DisableFocusChange, DisableBracketedPaste, LeaveAlternateScreen, cursor::Show);
     let _ = out.write_all(RESTORE_TITLE.as_bytes());
     let _ = out.flush();
     let _ = disable_raw_mode();

@@ -163,7 +163,11 @@ pub fn wrap_indented(text: &str, columns: usize, indent: usize) -> Vec<String> {
         }
         if used > 0 && wide <= columns.saturating_sub(indent) {
             // Take along what hangs on the word without a blank, such as an opening quote.
-            let tail = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+            let tail = line
+                .char_indices()
+                .rev()
+                .find(|(_, c)| c.is_whitespace())
+                .map_or(0, |(at, blank)| at + blank.len_utf8());
             let hung = if tail > 0 && width(line.get(tail..).unwrap_or("")) + wide <= columns.saturating_sub(indent) {
                 line.split_off(tail.min(line.len()))
             } else {

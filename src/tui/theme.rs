@@ -309,7 +309,7 @@ impl Theme {
             Depth::True => Style::new().fg(Color::Rgb(rgb.0, rgb.1, rgb.2)),
             Depth::Indexed => Style::new().fg(Color::Indexed(nearest_256(rgb))),
             Depth::Ansi => Style::new().fg(nearest_ansi(rgb, self.name)),
-            Depth::None => Style::new().add_modifier(Modifier::BOLD),
+            Depth::None => Style::new(),
         }
     }
 

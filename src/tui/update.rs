@@ -234,6 +234,7 @@ pub(super) fn write_to(model: &mut Model, start: &str) {
 pub(crate) use console::ghost;
 pub use console::HISTORY;
 pub(crate) use overlay::choices;
+pub(crate) use podium::shown;
 
 /// What Enter will do with a console line, or why it cannot; and which of the two it is.
 pub(crate) fn preview(model: &Model, line: &str) -> Option<(String, bool)> {

@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use agentcraft_tui::client::LinkEvent;
+use agentcraft_tui::protocol::{Notify, NotifyLevel, ServerMessage};
 use agentcraft_tui::tui::UiOptions;
 use agentcraft_tui::tui::theme::{Depth, ThemeName};
 use ratatui::layout::Size;
@@ -46,6 +48,16 @@ fn all() -> Vec<(&'static str, Stage)> {
     tabs.keys("n");
     let mut single = busy(MIDDLE, options());
     single.keys("a Down Space z");
+    let mut lost = busy(MIDDLE, options());
+    lost.keys(":");
+    lost.type_text("@kit please also handle tags inside links");
+    lost.server(ServerMessage::Notify(Notify {
+        level: NotifyLevel::Info,
+        text: "Merged agentcraft/kit/t2-tag-parser into main".to_owned(),
+        decision_id: None,
+        ts: fixture::NOON,
+    }));
+    lost.link(LinkEvent::Down { why: "the Foreman closed the connection".to_owned(), retry_in_ms: 4_000 });
     vec![
         ("busy-120x36", busy(MIDDLE, options())),
         ("busy-120x36-light", busy(MIDDLE, light())),
@@ -63,6 +75,8 @@ fn all() -> Vec<(&'static str, Stage)> {
         ("help", help),
         ("palette", palette),
         ("tabs-60x15", tabs),
+        ("tower-70x50", busy(Size { width: 70, height: 50 }, options())),
+        ("disconnected", lost),
         ("one-agent", single),
     ]
 }

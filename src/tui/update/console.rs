@@ -7,7 +7,7 @@ use super::super::model::{Echo, Model, PageKind, Pending, content, field};
 use super::{BURST_GAP_MS, leave, link, open_page, overlay, panes, perform, send, toast};
 use crate::client::console::{self, ConsoleContext, ConsoleLine, LocalCommand};
 use crate::protocol::{Ack, NotifyLevel};
-use crate::tui::input::edit;
+use crate::tui::field::edit;
 
 /// Lines of history kept in memory.
 pub const HISTORY: usize = 1_000;

@@ -4,8 +4,8 @@ use super::super::cmd::Cmd;
 use super::super::focus::Pane;
 use super::super::model::{Draft, Echo, LinkState, Model, Overlay, Pending, content, field};
 use super::super::msg::TerminalFocus;
-use super::super::text;
-use super::{console, podium, toast};
+use super::super::{text, view};
+use super::{console, panes, podium, toast};
 use crate::client::{LinkEvent, Mirror};
 use crate::protocol::{Ack, DecisionId, DecisionStatus, Diff, NotifyLevel, ServerMessage};
 
@@ -25,7 +25,7 @@ pub(super) fn on_link(model: &mut Model, event: LinkEvent, out: &mut Vec<Cmd>) {
             overlay_again(model, out);
             if first && model.goal().is_some() && model.focus == Pane::Console && content(&model.console.text).is_empty()
             {
-                model.focus = Pane::Wall;
+                panes::focus(model, Pane::Wall);
             }
         }
         LinkEvent::Down { why, retry_in_ms } => {
@@ -66,8 +66,11 @@ fn on_message(model: &mut Model, message: ServerMessage, out: &mut Vec<Cmd>) {
         },
         ServerMessage::AgentLog { agent_id, entries } => {
             // A log that was scrolled back stays where it is while lines come in below.
-            if let Some(back) = model.monitors.back.get_mut(agent_id) {
-                *back += entries.iter().map(|e| e.text.lines().count().max(1)).sum::<usize>();
+            if model.monitors.back.contains_key(agent_id) {
+                let more = view::log_growth(model, agent_id, entries);
+                if let Some(back) = model.monitors.back.get_mut(agent_id) {
+                    *back += more;
+                }
             }
         }
         ServerMessage::FeedAdd { .. } => {
@@ -152,6 +155,11 @@ fn lost(model: &mut Model, reason: &str) {
     let tokens: Vec<u64> = model.pending.keys().copied().collect();
     model.correlation.clear();
     for token in tokens {
+        if let Some(Pending::Diff { .. }) = model.pending.get(&token) {
+            // It is asked for again on the new connection.
+            model.pending.remove(&token);
+            continue;
+        }
         if let Some(Pending::Answer { decision, .. }) = model.pending.get(&token)
             && model.decision(decision).is_none_or(|d| d.status != DecisionStatus::Open)
         {
@@ -178,7 +186,7 @@ fn overlay_again(model: &mut Model, out: &mut Vec<Cmd>) {
         _ => None,
     });
     if let Some(request) = waiting {
-        super::panes::ask_diff(model, request, out);
+        panes::ask_diff(model, request, out);
     }
 }
 

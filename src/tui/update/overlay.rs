@@ -17,7 +17,7 @@ use crate::protocol::{
     AgentAction, AgentActionKind, AgentId, AgentRole, ClientMessage, MemoryId, NotifyLevel, TaskAction, TaskActionKind,
     TaskId, TaskStatus,
 };
-use crate::tui::input::edit;
+use crate::tui::field::edit;
 
 /// An action while something lies over the panes.
 pub(super) fn on_action(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {

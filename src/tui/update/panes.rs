@@ -7,6 +7,7 @@ use super::super::keys::Action;
 use super::super::layout::{self, Direction, MonitorShape, WallShape, areas, inside, neighbour};
 use super::super::model::{AgentCard, Model, Overlay, Pending, TaskCard};
 use super::super::world::COLUMNS;
+use super::super::view;
 use super::{overlay, send, toast, write_to};
 use crate::protocol::{AgentId, ClientMessage, DecisionId, DiffRequest, NotifyLevel, RepoId, TaskId, WorktreeId};
 
@@ -227,10 +228,7 @@ fn monitors(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
         }
         Action::PageUp => scroll_log(model, selected, Direction::Up, PAGE),
         Action::PageDown => scroll_log(model, selected, Direction::Down, PAGE),
-        Action::Top => {
-            let lines = log_lines(model, &selected);
-            model.monitors.back.insert(selected, lines);
-        }
+        Action::Top => scroll_log(model, selected, Direction::Up, usize::MAX / 2),
         Action::Bottom => {
             model.monitors.back.remove(&selected);
         }
@@ -252,18 +250,14 @@ fn monitors(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
 
 /// Scrolls a log; at its end it follows again.
 pub(super) fn scroll_log(model: &mut Model, agent: AgentId, direction: Direction, by: usize) {
-    let lines = log_lines(model, &agent);
-    let back = model.monitors.back.get(&agent).copied().unwrap_or(0);
-    let back = if direction == Direction::Up { (back + by).min(lines) } else { back.saturating_sub(by) };
+    let limit = view::log_limit(model, &agent);
+    let back = model.monitors.back.get(&agent).copied().unwrap_or(0).min(limit);
+    let back = if direction == Direction::Up { (back + by).min(limit) } else { back.saturating_sub(by) };
     if back == 0 {
         model.monitors.back.remove(&agent);
     } else {
         model.monitors.back.insert(agent, back);
     }
-}
-
-fn log_lines(model: &Model, agent: &AgentId) -> usize {
-    model.log(agent).map(|e| e.text.lines().count().max(1)).sum()
 }
 
 fn monitor_step(model: &Model, selected: &AgentId, direction: Direction) -> Option<AgentId> {

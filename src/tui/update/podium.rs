@@ -12,7 +12,7 @@ use super::{link, panes, perform, send};
 use crate::protocol::{
     AnswerDecision, ClientMessage, Decision, DecisionId, DecisionKind, DecisionStatus, OptionChoice, label,
 };
-use crate::tui::input::edit;
+use crate::tui::field::edit;
 
 /// How long (ms) keys are ignored after what is shown has changed: a doubled key must not answer the next one.
 pub(crate) const GUARD_MS: u64 = 350;

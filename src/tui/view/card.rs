@@ -20,13 +20,26 @@ const WIDTH: u16 = 84;
 /// Lines of the feed on an agent's card.
 const RECENT: usize = 12;
 
-fn area_of(body: Rect) -> Rect {
-    floating(body, WIDTH, body.height.min(30))
+/// Edges, and the keys below a blank row.
+const AROUND: u16 = 4;
+
+fn area_of(body: Rect, lines: impl Fn(usize) -> usize) -> Rect {
+    let width = WIDTH.min(body.width);
+    let needed = u16::try_from(lines(usize::from(width.saturating_sub(4)))).unwrap_or(u16::MAX);
+    floating(body, width, needed.saturating_add(AROUND).max(8))
+}
+
+fn task_area(model: &Model, card: &TaskCard, body: Rect) -> Rect {
+    area_of(body, |width| model.task(&card.task).map_or(1, |t| task_lines(model, t, width).len()))
+}
+
+fn agent_area(model: &Model, card: &AgentCard, body: Rect) -> Rect {
+    area_of(body, |width| model.agent(&card.agent).map_or(1, |a| agent_lines(model, a, width).len()))
 }
 
 pub(super) fn task(model: &Model, card: &TaskCard, buf: &mut Buffer, body: Rect) -> Option<Position> {
     let t = &model.theme;
-    let area = area_of(body);
+    let area = task_area(model, card, body);
     let title = Line::from(vec![
         span(card.task.as_str(), t.title(Focused::Yes)),
         span(model.task(&card.task).map_or("", |_| "  task"), t.muted()),
@@ -65,7 +78,7 @@ fn keys(model: &Model, pairs: &[(&'static str, &'static str)]) -> Line<'static> 
 }
 
 pub(super) fn task_limit(model: &Model, card: &TaskCard, body: Rect) -> usize {
-    let area = area_of(body);
+    let area = task_area(model, card, body);
     let rows = usize::from(area.height.saturating_sub(4));
     model
         .task(&card.task)
@@ -146,7 +159,7 @@ fn task_lines(model: &Model, task: &Task, width: usize) -> Vec<Line<'static>> {
 
 pub(super) fn agent(model: &Model, card: &AgentCard, buf: &mut Buffer, body: Rect) -> Option<Position> {
     let t = &model.theme;
-    let area = area_of(body);
+    let area = agent_area(model, card, body);
     let Some(agent) = model.agent(&card.agent) else {
         let inner = over(model, buf, area, &line("Agent", t.title(Focused::Yes)), &Line::default());
         put(buf, inner, &line("This agent is no longer known.", t.muted()), model.glyphs.ellipsis);
@@ -168,7 +181,7 @@ pub(super) fn agent(model: &Model, card: &AgentCard, buf: &mut Buffer, body: Rec
 }
 
 pub(super) fn agent_limit(model: &Model, card: &AgentCard, body: Rect) -> usize {
-    let area = area_of(body);
+    let area = agent_area(model, card, body);
     let rows = usize::from(area.height.saturating_sub(4));
     model
         .agent(&card.agent)

@@ -7,7 +7,9 @@ use ratatui::text::{Line, Span};
 use tui_textarea::TextArea;
 
 use super::super::focus::{Pane, Place};
+use super::super::layout::{PROMPT, split_bottom};
 use super::super::keys;
+use super::super::field;
 use super::super::model::{Echo, Model, content};
 use super::super::text;
 use super::super::theme::Focused;
@@ -21,24 +23,24 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) -> Option<Positi
     buf.set_style(area.intersection(buf.area), t.strip());
     let prompt = if focused == Focused::Yes { t.key() } else { t.muted() };
     put(buf, Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..row(area, 0) }, &line(g.pointer, prompt), g.ellipsis);
-    let inner = Rect { x: area.x + 3.min(area.width), width: area.width.saturating_sub(4), ..area };
+    let inner = Rect { x: area.x + PROMPT.min(area.width), width: area.width.saturating_sub(PROMPT + 1), ..area };
     let written = content(&model.console.text);
 
-    let said = says(model, &written, focused);
-    let mut first = row(inner, 0);
-    if let Some(said) = said {
-        // What is typed comes first: the words at the right take at most half, and less when the text is long.
-        let typed = text::width(model.console.text.lines().first().map_or("", String::as_str)) + 6;
-        let room = usize::from(first.width).saturating_sub(typed).max(usize::from(first.width) / 3);
-        let wide = columns(&said).min(room);
-        let place = Rect {
-            x: first.right() - u16::try_from(wide).unwrap_or(0),
-            width: u16::try_from(wide).unwrap_or(0),
-            ..first
+    // One row: the words stand at its right end. More rows: the words have the lowest.
+    let (mut text_area, foot) = if inner.height > 1 { split_bottom(inner, 1) } else { (inner, inner) };
+    if let Some(said) = says(model, &written, focused) {
+        let most = if inner.height > 1 { usize::from(foot.width) } else {
+            let typed = text::width(&text::clean(&written)) + 4;
+            usize::from(foot.width).saturating_sub(typed).max(usize::from(foot.width) / 3)
         };
+        let wide = u16::try_from(columns(&said).min(most)).unwrap_or(foot.width);
+        let place = Rect { x: foot.right() - wide, width: wide, ..foot };
         put(buf, place, &said, g.ellipsis);
-        first.width = first.width.saturating_sub(place.width + 2);
+        if inner.height == 1 {
+            text_area.width = text_area.width.saturating_sub(wide + 2);
+        }
     }
+    let first = row(text_area, 0);
     if written.is_empty() && focused == Focused::No {
         put(buf, first, &line("press : to give a goal, @name to write to someone, / for commands", t.faint()), g.ellipsis);
         return None;
@@ -47,8 +49,6 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) -> Option<Positi
         let words = if model.goal().is_some() { "a goal, @name and a message, or a / command" } else { "what should the team do?" };
         put(buf, Rect { x: first.x + 1, width: first.width.saturating_sub(1), ..first }, &line(words, t.faint()), g.ellipsis);
     }
-    // The words at the right stand on the first row only.
-    let text_area = if inner.height > 1 { inner } else { first };
     let style = if focused == Focused::Yes { t.text() } else { t.muted() };
     let cursor = field_rows(model, buf, &model.console.text, text_area, style)?;
     if focused == Focused::No {
@@ -91,27 +91,15 @@ pub(super) fn field_rows(
     if place.is_empty() {
         return None;
     }
-    let cursor = area.cursor();
-    let (cursor_row, cursor_column) = (cursor.0, cursor.1);
+    let laid = field::rows(area, usize::from(place.width));
     let room = usize::from(place.height);
-    let first = (cursor_row + 1).saturating_sub(room);
-    let mut at = None;
-    for (shown, (number, content)) in area.lines().iter().enumerate().skip(first).take(room).enumerate() {
-        let before: String = content.chars().take(if number == cursor_row { cursor_column } else { 0 }).collect();
-        let before = text::width(&text::clean(&before));
-        let width = usize::from(place.width);
-        let shift = (before + 1).saturating_sub(width);
-        let clean = text::clean(content);
-        let (hidden, taken) = text::take(&clean, shift);
-        let rest = clean.get(hidden.len()..).unwrap_or("");
-        let spot = row(place, shown);
-        put(buf, spot, &line(rest, style), model.glyphs.ellipsis);
-        if number == cursor_row {
-            let x = u16::try_from(before.saturating_sub(taken)).unwrap_or(0);
-            at = Some(Position { x: (spot.x + x).min(place.right().saturating_sub(1)), y: spot.y });
-        }
+    let first = (laid.cursor.0 + 1).saturating_sub(room);
+    for (at, content) in laid.rows.iter().skip(first).take(room).enumerate() {
+        put(buf, row(place, at), &line(content, style), model.glyphs.ellipsis);
     }
-    at
+    let at = row(place, laid.cursor.0 - first);
+    let x = u16::try_from(laid.cursor.1).unwrap_or(0);
+    Some(Position { x: (at.x + x).min(place.right().saturating_sub(1)), y: at.y })
 }
 
 /// The line of keys at the bottom: those of the place, from the key map.

@@ -29,11 +29,12 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
     for (nth, item) in model.feed_items().rev().enumerate().skip(skip) {
         let ground = if chosen == Some(nth) { t.selected(focused) } else { Style::new() };
         let mut lines = item_rows(model, item, width, most);
-        lines.reverse();
-        rows.extend(lines.into_iter().map(|l| (l, ground)));
-        if rows.len() >= room {
+        // A line that does not fit whole is left out: half of it, without its time and sign, says nothing.
+        if !rows.is_empty() && rows.len() + lines.len() > room {
             break;
         }
+        lines.reverse();
+        rows.extend(lines.into_iter().map(|l| (l, ground)));
     }
     if rows.is_empty() {
         put(buf, row(inner, 0), &line(" Nothing has happened yet.", t.muted()), model.glyphs.ellipsis);

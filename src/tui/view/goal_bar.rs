@@ -29,7 +29,10 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
     put(buf, Rect { width: rest.width.saturating_sub(2), ..rest }, &goal(model), ellipsis);
     if two_rows {
         let mut right = Vec::new();
-        engine(model, &mut right);
+        // While the line is down, why it is down is worth more than which engine it was.
+        if !matches!(model.link, LinkState::Down { .. }) {
+            engine(model, &mut right);
+        }
         link(model, &mut right);
         let below = row(area, 1);
         let rest = put_right(buf, below, &Line::from(right), ellipsis);

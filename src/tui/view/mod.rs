@@ -80,6 +80,8 @@ pub fn page_limit(model: &Model) -> usize {
     }
 }
 
+pub(super) use monitors::{log_growth, log_limit};
+
 fn too_small(model: &Model, buf: &mut Buffer, area: Rect) {
     let sentence = format!(
         "agentcraft needs {}x{}; this is {}x{}. {}",

@@ -6,13 +6,13 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::super::focus::Pane;
-use super::super::layout::{MonitorShape, monitor_shape, split_top};
+use super::super::layout::{MonitorShape, areas, inside, monitor_shape, split_top};
 use super::super::model::Model;
 use super::super::text;
 use super::super::theme::Focused;
 use super::super::world::is_working;
 use super::paint::{focus_of, line, pane, put, put_right, row, span};
-use crate::protocol::{Agent, AgentState, LogEntry, LogKind};
+use crate::protocol::{Agent, AgentId, AgentState, LogEntry, LogKind};
 
 pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
     let t = &model.theme;
@@ -46,7 +46,7 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
         }
         MonitorShape::Roster { list, log } => {
             for (at, agent) in agents.iter().enumerate().take(usize::from(list.height)) {
-                plate(model, buf, agent, row(list, at));
+                plate(model, buf, agent, row(list, at), Style::new());
             }
             if let Some(agent) = selected
                 && log.height > 0
@@ -69,7 +69,7 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
 
 fn monitor(model: &Model, buf: &mut Buffer, agent: &Agent, area: Rect, shape: LogShape) {
     let (head, below) = split_top(area, 1);
-    plate(model, buf, agent, head);
+    plate(model, buf, agent, head, model.theme.strip());
     log_into(model, buf, agent, below, shape);
 }
 
@@ -111,12 +111,12 @@ pub(super) fn doing(agent: &Agent) -> String {
     }
 }
 
-fn plate(model: &Model, buf: &mut Buffer, agent: &Agent, area: Rect) {
+fn plate(model: &Model, buf: &mut Buffer, agent: &Agent, area: Rect, usual: Style) {
     let t = &model.theme;
     let g = &model.glyphs;
     let focus = focus_of(model, Pane::Monitors);
     let selected = model.monitors.selected.as_ref() == Some(&agent.id) && focus == Focused::Yes;
-    let ground = if selected { t.selected(focus) } else { t.strip() };
+    let ground = if selected { t.selected(focus) } else { usual };
     buf.set_style(area.intersection(buf.area), ground);
     let colour = if agent.active { t.agent(&agent.color) } else { t.faint() };
     let mut right = Vec::new();
@@ -156,9 +156,39 @@ enum LogShape {
     Full,
 }
 
+/// Where the log of an agent is drawn, and how.
+fn log_place(model: &Model, agent: &AgentId) -> Option<(Rect, LogShape)> {
+    let pane = areas(model.size, model).pane(Pane::Monitors)?;
+    let at = model.agents().position(|a| a.id == *agent)?;
+    let (area, shape) = match monitor_shape(inside(pane), model.agents().count(), model.monitors.single) {
+        MonitorShape::Tiles { tiles, .. } => (split_top(*tiles.get(at)?, 1).1, LogShape::Brief),
+        MonitorShape::Roster { log, .. } => (split_top(log, 1).1, LogShape::Brief),
+        MonitorShape::Single(area) => (split_top(area, 1).1, LogShape::Full),
+    };
+    Some((log_inside(area), shape))
+}
+
+fn log_inside(area: Rect) -> Rect {
+    Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area }
+}
+
+/// How many rows a log can be scrolled back.
+pub(in crate::tui) fn log_limit(model: &Model, agent: &AgentId) -> usize {
+    let Some((area, shape)) = log_place(model, agent) else { return 0 };
+    let width = usize::from(area.width);
+    let rows: usize = model.log(agent).map(|e| entry_rows(model, e, width, shape).len()).sum();
+    rows.saturating_sub(usize::from(area.height))
+}
+
+/// How many rows new entries add to a log.
+pub(in crate::tui) fn log_growth(model: &Model, agent: &AgentId, entries: &[LogEntry]) -> usize {
+    let Some((area, shape)) = log_place(model, agent) else { return 0 };
+    entries.iter().map(|e| entry_rows(model, e, usize::from(area.width), shape).len()).sum()
+}
+
 fn log_into(model: &Model, buf: &mut Buffer, agent: &Agent, area: Rect, shape: LogShape) {
     let t = &model.theme;
-    let area = Rect { x: area.x + 1.min(area.width), width: area.width.saturating_sub(2), ..area };
+    let area = log_inside(area);
     let room = usize::from(area.height);
     if room == 0 || area.width == 0 {
         return;
@@ -175,8 +205,9 @@ fn log_into(model: &Model, buf: &mut Buffer, agent: &Agent, area: Rect, shape: L
         }
     }
     if rows.is_empty() {
-        let words = if agent.active { "nothing yet" } else { "off shift" };
-        put(buf, row(area, 0), &line(words, t.faint()), model.glyphs.ellipsis);
+        if agent.active {
+            put(buf, row(area, 0), &line("nothing yet", t.faint()), model.glyphs.ellipsis);
+        }
         return;
     }
     let back = back.min(rows.len().saturating_sub(room));
@@ -221,10 +252,7 @@ fn entry_rows(model: &Model, entry: &LogEntry, width: usize, shape: LogShape) ->
         }
         LogKind::Result => {
             for content in text::lines(entry.text.trim_end()) {
-                rows.push((
-                    Line::from(vec![Span::styled(format!("{} ", g.result), t.faint()), span(&content, t.muted())]),
-                    plain,
-                ));
+                rows.push((line(&format!("  {content}"), t.muted()), plain));
             }
         }
         LogKind::Error => {

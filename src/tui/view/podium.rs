@@ -48,16 +48,13 @@ fn card(model: &Model, buf: &mut Buffer, decision: &Decision, inner: Rect, open:
     let (rest, foot) = split_bottom(rest, 1);
     footer(model, buf, decision, foot);
     let queue = queue(model, decision, open);
-    let (rest, queue_area) = split_bottom(rest, u16::from(queue.is_some() && rest.height > 9));
+    let (rest, queue_area) = split_bottom(rest, u16::from(queue.is_some() && rest.height > 8));
     if let Some(queue) = queue {
         put(buf, queue_area, &queue, g.ellipsis);
     }
-    let text_shown = model.podium.writing || !content(&model.podium.text).is_empty();
-    let (rest, field) = split_bottom(rest, if text_shown { answer_rows(model) } else { 0 });
-    let option_lines = options(model, decision, width);
-    let option_rows = u16::try_from(option_lines.len()).unwrap_or(0).min(rest.height);
-    let (above, option_area) = split_bottom(rest, option_rows);
-    put_all(buf, option_area, &option_lines, g.ellipsis);
+    let field_height = answer_rows(model, inner.width + 4).min(rest.height / 2);
+    let (rest, field) = split_bottom(rest, field_height);
+    let mut option_lines = options(model, decision, width);
 
     let mut lines: Vec<Line<'static>> = text::wrap_all(decision.question.trim(), width)
         .iter()
@@ -74,6 +71,13 @@ fn card(model: &Model, buf: &mut Buffer, decision: &Decision, inner: Rect, open:
     if let Some(context) = decision.context.as_deref().filter(|c| !c.trim().is_empty()) {
         lines.extend(context_lines(model, context, width));
     }
+    // The blank row above the options gives way to a last line of the context.
+    if lines.len() + option_lines.len() == usize::from(rest.height) + 1 {
+        option_lines.remove(0);
+    }
+    let option_rows = u16::try_from(option_lines.len()).unwrap_or(0).min(rest.height);
+    let (above, option_area) = split_bottom(rest, option_rows);
+    put_all(buf, option_area, &option_lines, g.ellipsis);
     let room = usize::from(above.height);
     // The question stays; the context scrolls under it.
     let context_room = room.saturating_sub(question_rows);
@@ -83,11 +87,16 @@ fn card(model: &Model, buf: &mut Buffer, decision: &Decision, inner: Rect, open:
     let mut shown: Vec<Line<'static>> = fixed.to_vec();
     shown.extend(moving.iter().skip(scroll).take(context_room).cloned());
     put_all(buf, above, &shown, g.ellipsis);
-    if hidden > scroll && room > 0 {
-        let note = format!(" {} more, PageDown ", hidden - scroll);
-        put_right(buf, row(above, room - 1), &line(&note, t.faint()), g.ellipsis);
+    if hidden > 0 {
+        // On the blank row above the options.
+        let note = match hidden - scroll {
+            0 => format!("{} PageUp", g.up),
+            1 => format!("1 more line {} PageDown", g.down),
+            more => format!("{more} more lines {} PageDown", g.down),
+        };
+        put_right(buf, row(option_area, 0), &line(&note, t.muted()), g.ellipsis);
     }
-    if text_shown { text_field(model, buf, field) } else { None }
+    if field_height > 0 { text_field(model, buf, field) } else { None }
 }
 
 fn kind_word(kind: DecisionKind) -> &'static str {
@@ -172,7 +181,7 @@ fn footer(model: &Model, buf: &mut Buffer, decision: &Decision, area: Rect) {
     let words = if model.podium.answering.contains_key(&decision.id) {
         ("answering".to_owned() + model.glyphs.ellipsis, t.info())
     } else if focus_of(model, Pane::Podium) == Focused::No {
-        let key = if model.focus == Pane::Console { "Esc comes here" } else { "n comes here" };
+        let key = if model.focus == Pane::Console { "Esc, then answer here" } else { "press n to answer" };
         (key.to_owned(), t.muted())
     } else if model.podium.rejecting {
         ("Enter again rejects it; the branch is kept".to_owned(), t.error())

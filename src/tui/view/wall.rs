@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::super::focus::Pane;
-use super::super::layout::{WallShape, column_spots, list_start, listed_tasks, tab_label, tab_spots, wall_shape};
+use super::super::layout::{WallShape, card_title, column_spots, list_start, listed_tasks, tab_label, tab_spots, wall_shape};
 use super::super::model::{LinkState, Model};
 use super::super::text;
 use super::super::theme::Focused;
@@ -24,13 +24,8 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
     }
     match wall_shape(inner) {
         WallShape::Columns(columns) => {
-            for (at, (status, column)) in columns.iter().enumerate() {
-                if at > 0 {
-                    for y in column.top()..column.bottom() {
-                        buf.set_string(column.x - 1, y, model.glyphs.vertical, model.theme.faint());
-                    }
-                }
-                draw_column(model, buf, *status, *column);
+            for (status, column) in columns {
+                draw_column(model, buf, status, column);
             }
         }
         WallShape::List(list) => draw_list(model, buf, list),
@@ -127,25 +122,47 @@ fn card(model: &Model, buf: &mut Buffer, task: &Task, area: Rect) {
         _ if selected && focus == Focused::Yes => t.strong(),
         _ => t.text(),
     };
-    let first = Line::from(vec![
-        Span::styled(g.bar, bar),
-        Span::styled(format!("{} ", task.id), t.muted()),
-        span(&task.title, title_style),
-    ]);
-    put(buf, row(area, 0), &first, g.ellipsis);
-    let mut second = vec![Span::styled(g.bar, bar)];
-    second.extend(details(model, task));
-    put(buf, row(area, 1), &Line::from(second), g.ellipsis);
+    let title_rows = usize::from(area.height.saturating_sub(1)).max(1);
+    let wrapped = card_title(&task.id, &task.title, area.width);
+    for at in 0..title_rows {
+        // The last row takes the rest and is cut.
+        let words = if at + 1 == title_rows {
+            wrapped.get(at..).unwrap_or_default().join(" ")
+        } else {
+            wrapped.get(at).cloned().unwrap_or_default()
+        };
+        let mut spans = vec![Span::styled(g.bar, bar)];
+        match words.strip_prefix(task.id.as_str()).filter(|_| at == 0) {
+            Some(rest) => {
+                spans.push(Span::styled(task.id.to_string(), t.muted()));
+                spans.push(Span::styled(rest.to_owned(), title_style));
+            }
+            None => spans.push(Span::styled(words, title_style)),
+        }
+        put(buf, row(area, at), &Line::from(spans), g.ellipsis);
+    }
+    let mut below = vec![Span::styled(g.bar, bar)];
+    below.extend(details(model, task, Words::Full));
+    put(buf, row(area, title_rows), &Line::from(below), g.ellipsis);
 }
 
 fn assignee_style(model: &Model, task: &Task) -> Style {
     task.assignee.as_ref().and_then(|id| model.agent(id)).map_or(model.theme.faint(), |a| model.theme.agent(&a.color))
 }
 
+/// How much is said about a task beside its title.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Words {
+    Full,
+    /// Signs rather than words.
+    Few,
+}
+
 /// What stands under a title: who, what it waits for, how its tests went, how pressing it is.
-fn details(model: &Model, task: &Task) -> Vec<Span<'static>> {
+fn details(model: &Model, task: &Task, words: Words) -> Vec<Span<'static>> {
     let t = &model.theme;
     let g = &model.glyphs;
+    let full = words == Words::Full;
     let mut spans: Vec<Span<'static>> = Vec::new();
     let put = |spans: &mut Vec<Span<'static>>, new: Span<'static>| {
         if !spans.is_empty() {
@@ -157,13 +174,15 @@ fn details(model: &Model, task: &Task) -> Vec<Span<'static>> {
         put(&mut spans, span(&model.name_of(agent.as_str()), assignee_style(model, task)));
     }
     if model.open_decisions().iter().any(|d| d.task_id.as_ref() == Some(&task.id)) {
-        put(&mut spans, Span::styled(format!("{} you", g.state(crate::protocol::AgentState::WaitingUser)), t.needs()));
+        let sign = g.state(crate::protocol::AgentState::WaitingUser);
+        put(&mut spans, Span::styled(if full { format!("{sign} you") } else { sign.to_owned() }, t.needs()));
     }
+    let tests = if full { " tests" } else { "" };
     match task.ci {
         CiStatus::Unknown => {}
-        CiStatus::Running => put(&mut spans, Span::styled(format!("{} tests", g.running), t.info())),
-        CiStatus::Pass => put(&mut spans, Span::styled(format!("{} tests", g.ok), t.ok())),
-        CiStatus::Fail => put(&mut spans, Span::styled(format!("{} tests", g.fail), t.error())),
+        CiStatus::Running => put(&mut spans, Span::styled(format!("{}{tests}", g.running), t.info())),
+        CiStatus::Pass => put(&mut spans, Span::styled(format!("{}{tests}", g.ok), t.ok())),
+        CiStatus::Fail => put(&mut spans, Span::styled(format!("{}{tests}", g.fail), t.error())),
     }
     if task.status == TaskStatus::Blocked {
         let why = task.blocked_reason.as_deref().unwrap_or("blocked");
@@ -174,11 +193,11 @@ fn details(model: &Model, task: &Task) -> Vec<Span<'static>> {
         if !waits.is_empty() {
             put(&mut spans, Span::styled(format!("{} {}", g.waits, waits.join(" ")), t.muted()));
         }
-        if task.priority != 0 {
+        if task.priority != 0 && full {
             put(&mut spans, Span::styled(format!("p{}", task.priority), t.muted()));
         }
     }
-    if spans.is_empty() {
+    if spans.is_empty() && full {
         spans.push(Span::styled("nobody yet", t.faint()));
     }
     spans
@@ -201,17 +220,13 @@ fn draw_list(model: &Model, buf: &mut Buffer, list: Rect) {
         }
         let heading = if before == Some(task.status) { "" } else { task.status.as_str() };
         before = Some(task.status);
-        let mut right = details(model, task);
-        right.insert(0, Span::raw(" "));
         // The title is worth more than the details.
-        let mut room = place;
-        let right = Line::from(right);
-        let wide = u16::try_from(super::paint::columns(&right)).unwrap_or(u16::MAX);
-        if wide + 24 < place.width || place.width > 40 {
-            let half = Rect { x: place.x + place.width / 2, width: place.width - place.width / 2, ..place };
-            let kept = put_right(buf, half, &right, g.ellipsis);
-            room = Rect { width: place.width / 2 + kept.width, ..place };
-        }
+        let share = (place.width / 3).max(14).min(place.width);
+        let side = Rect { x: place.right() - share, width: share, ..place };
+        let mut right = details(model, task, if place.width > 70 { Words::Full } else { Words::Few });
+        right.insert(0, Span::raw("  "));
+        let kept = put_right(buf, side, &Line::from(right), g.ellipsis);
+        let room = Rect { width: place.width - share + kept.width, ..place };
         let head = Line::from(vec![
             Span::styled(format!("{} ", g.status(task.status)), status_style(model, task.status)),
             Span::styled(format!("{heading:<8}"), status_style(model, task.status)),
