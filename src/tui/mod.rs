@@ -357,7 +357,7 @@ impl Stage {
                 return Ok(Done::Msg(Msg::Resumed));
             }
             Cmd::Redraw => {
-                self.screen.forget()?;
+                self.screen.forget();
                 model.dirty = true;
             }
             Cmd::Leave => return Ok(Done::Leave),

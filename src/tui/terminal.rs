@@ -10,8 +10,8 @@ use std::panic;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::event::{
@@ -22,7 +22,8 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size,
 };
 use ratatui::crossterm::{cursor, execute};
-use ratatui::layout::{Position, Size};
+use ratatui::layout::{Position, Rect, Size};
+use ratatui::{Terminal, TerminalOptions, Viewport};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::sync::mpsc::UnboundedSender;
@@ -38,6 +39,10 @@ pub const THREAD: &str = "screen";
 /// Whether the terminal is in our hands; makes restoring idempotent from any thread.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
+/// How long a stop may take to reach every thread.
+const STOP_WAIT: Duration = Duration::from_millis(200);
+
+const CLEAR: &[u8] = b"\x1b[0m\x1b[2J";
 const BEGIN_UPDATE: &[u8] = b"\x1b[?2026h";
 const END_UPDATE: &[u8] = b"\x1b[?2026l";
 /// Buttons and the wheel only, in SGR coordinates: a mouse that merely moves must not wake us.
@@ -66,7 +71,17 @@ impl Write for FrameBuffer {
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<FrameBuffer>>,
     frame: FrameBuffer,
+    drawn: Size,
     mouse: bool,
+    /// When we came back from a stop of our own.
+    resumed: Option<Instant>,
+}
+
+/// A canvas of the size that the model was laid out for, whatever the terminal's size is at this very moment: a
+/// resize between the two shows for one frame and never draws outside.
+fn canvas(frame: &FrameBuffer, size: Size) -> io::Result<Terminal<CrosstermBackend<FrameBuffer>>> {
+    let viewport = Viewport::Fixed(Rect::new(0, 0, size.width, size.height));
+    Terminal::with_options(CrosstermBackend::new(frame.clone()), TerminalOptions { viewport })
 }
 
 impl Screen {
@@ -80,8 +95,8 @@ impl Screen {
         }
         hook_panics();
         let frame = FrameBuffer::default();
-        let terminal = Terminal::new(CrosstermBackend::new(frame.clone()))?;
-        let mut screen = Self { terminal, frame, mouse };
+        let terminal = canvas(&frame, Size::ZERO)?;
+        let mut screen = Self { terminal, frame, drawn: Size::ZERO, mouse, resumed: None };
         screen.take()?;
         Ok(screen)
     }
@@ -111,6 +126,11 @@ impl Screen {
     pub fn draw(&mut self, model: &Model) -> io::Result<()> {
         self.frame.0.borrow_mut().clear();
         self.frame.write_all(BEGIN_UPDATE)?;
+        if self.drawn != model.size {
+            self.terminal = canvas(&self.frame, model.size)?;
+            self.drawn = model.size;
+            self.frame.write_all(CLEAR)?;
+        }
         self.terminal.draw(|frame| {
             if let Some(Position { x, y }) = view::draw(model, frame.buffer_mut()) {
                 frame.set_cursor_position((x, y));
@@ -123,15 +143,8 @@ impl Screen {
     }
 
     /// Forgets what the terminal shows, so that the next frame draws all of it.
-    ///
-    /// # Errors
-    /// When the terminal is gone.
-    pub fn forget(&mut self) -> io::Result<()> {
-        self.frame.0.borrow_mut().clear();
-        self.terminal.clear()?;
-        let mut out = io::stdout();
-        out.write_all(&self.frame.0.borrow())?;
-        out.flush()
+    pub fn forget(&mut self) {
+        self.drawn = Size::ZERO;
     }
 
     /// Puts text on the clipboard by OSC 52.
@@ -182,16 +195,27 @@ impl Screen {
         // The whole group stops, as if the terminal had sent it: a parent such as `cargo run` must stop too. Agents'
         // processes have sessions of their own and are not in it.
         kill_current_process_group(Signal::TSTP)?;
-        self.resume()
+        // The signal may reach another thread first; this one must not take the terminal back before all have
+        // stopped. Without a shell that stops jobs nothing happens, and we go on.
+        std::thread::sleep(STOP_WAIT);
+        self.take()?;
+        self.forget();
+        self.resumed = Some(Instant::now());
+        Ok(())
     }
 
-    /// Takes the terminal again after a stop.
+    /// Takes the terminal again after a stop that was not ours: the shell has set it up for itself meanwhile.
     ///
     /// # Errors
     /// When the terminal is gone.
     pub fn resume(&mut self) -> io::Result<()> {
+        if self.resumed.is_some_and(|at| at.elapsed() < Duration::from_secs(1)) {
+            return Ok(());
+        }
+        restore();
         self.take()?;
-        self.forget()
+        self.forget();
+        Ok(())
     }
 }
 
@@ -281,7 +305,7 @@ fn read_loop(sink: &UnboundedSender<Input>) -> io::Result<()> {
         if fd.revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::Error::other("the terminal hung up"));
         }
-        while event::poll(std::time::Duration::ZERO)? {
+        while event::poll(Duration::ZERO)? {
             if let Some(msg) = translate(event::read()?)
                 && sink.send(Input::Msg(msg)).is_err()
             {
