@@ -289,15 +289,17 @@ impl DiffUi {
         Some(patch)
     }
 
-    /// The file in view, to be coloured next, unless it is or was asked for.
-    pub fn next_job(&mut self, theme: ThemeName) -> Option<HighlightJob> {
-        let at = self.file_at_top();
-        let DiffState::Ready(diff) = &self.state else { return None };
-        let file = diff.files.get(at)?;
-        if !self.asked.insert(at) {
-            return None;
+    /// The file in view and the one after it, to be coloured, unless they are or were asked for.
+    pub fn next_jobs(&mut self, theme: ThemeName) -> Vec<HighlightJob> {
+        let here = self.file_at_top();
+        let DiffState::Ready(diff) = &self.state else { return Vec::new() };
+        let mut jobs = Vec::new();
+        for (at, file) in diff.files.iter().enumerate().skip(here).take(2) {
+            if self.asked.insert(at) {
+                jobs.extend(HighlightJob::of(&diff.request_id, at, file, theme));
+            }
         }
-        HighlightJob::of(&diff.request_id, at, file, theme)
+        jobs
     }
 
     /// Takes colours in; false when they are for another diff.

@@ -2,6 +2,7 @@
 
 mod console;
 mod fixture;
+mod histories;
 mod link;
 mod moving;
 mod podium;

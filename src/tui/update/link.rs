@@ -201,7 +201,7 @@ fn on_diff(model: &mut Model, diff: &Diff, out: &mut Vec<Cmd>) {
     let dark = model.theme.name();
     if let Some(ui) = diff_overlay(model, &diff.request_id) {
         ui.arrived(diff.clone());
-        out.extend(ui.next_job(dark).map(Cmd::Highlight));
+        out.extend(ui.next_jobs(dark).into_iter().map(Cmd::Highlight));
     }
 }
 

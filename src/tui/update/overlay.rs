@@ -158,7 +158,7 @@ fn diff(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
     if let Some(Overlay::Diff(diff)) = model.overlays.last_mut()
         && matches!(diff.state, DiffState::Ready(_))
     {
-        out.extend(diff.next_job(theme).map(Cmd::Highlight));
+        out.extend(diff.next_jobs(theme).into_iter().map(Cmd::Highlight));
     }
 }
 
@@ -168,7 +168,7 @@ pub(super) fn recolour(model: &mut Model, out: &mut Vec<Cmd>) {
     for overlay in &mut model.overlays {
         if let Overlay::Diff(diff) = overlay {
             diff.bleach();
-            out.extend(diff.next_job(theme).map(Cmd::Highlight));
+            out.extend(diff.next_jobs(theme).into_iter().map(Cmd::Highlight));
         }
     }
 }
