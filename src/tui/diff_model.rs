@@ -5,7 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::highlight::{HighlightJob, Highlighted, LineColours};
+use super::field::{content, field};
 use super::theme::ThemeName;
+use tui_textarea::TextArea;
+
 use crate::protocol::{
     DecisionId, Diff, DiffFile, DiffLine, DiffLineKind, DiffRequest, RepoId, WorktreeId,
 };
@@ -18,6 +21,8 @@ pub enum Row {
     Note(usize),
     Hunk(usize, usize),
     Line(usize, usize, usize),
+    /// A row of the remark on a line: which line, and which row of the remark's text.
+    Remark(usize, usize, usize, usize),
     Gap,
 }
 
@@ -36,6 +41,22 @@ pub enum DiffSide {
     Lines,
 }
 
+/// A line of a file by its numbers, so that it is found again when the diff is laid out anew.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Spot {
+    path: String,
+    new_no: Option<u32>,
+    old_no: Option<u32>,
+}
+
+/// What the person says about a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Remark {
+    /// The line's text, for the quotation.
+    line: String,
+    text: String,
+}
+
 /// A diff on screen.
 #[derive(Clone, Debug)]
 pub struct DiffUi {
@@ -45,8 +66,13 @@ pub struct DiffUi {
     pub decision: Option<DecisionId>,
     pub state: DiffState,
     pub side: DiffSide,
+    /// The row that one is on.
+    pub cursor: usize,
     /// The first row in view.
     pub top: usize,
+    /// The remark that is being written, on the line that the cursor is on.
+    pub writing: Option<TextArea<'static>>,
+    remarks: BTreeMap<Spot, Remark>,
     /// Columns that the lines are shifted to the left by.
     pub shift: usize,
     rows: Vec<Row>,
@@ -67,7 +93,10 @@ impl DiffUi {
             decision,
             state: DiffState::Loading,
             side: DiffSide::Lines,
+            cursor: 0,
             top: 0,
+            writing: None,
+            remarks: BTreeMap::new(),
             shift: 0,
             rows: Vec::new(),
             starts: Vec::new(),
@@ -136,6 +165,7 @@ impl DiffUi {
             self.colours.clear();
             self.asked.clear();
             self.top = 0;
+            self.cursor = 0;
         }
         self.lay_out();
     }
@@ -165,13 +195,25 @@ impl DiffUi {
             self.rows.push(Row::File(at));
             for (nth, hunk) in file.hunks.iter().enumerate() {
                 self.rows.push(Row::Hunk(at, nth));
-                self.rows.extend((0..hunk.lines.len()).map(|line| Row::Line(at, nth, line)));
+                for (line, content) in hunk.lines.iter().enumerate() {
+                    self.rows.push(Row::Line(at, nth, line));
+                    // Looking a spot up costs a path's copy; most diffs have no remarks.
+                    if self.remarks.is_empty() {
+                        continue;
+                    }
+                    if let Some(remark) = self.remarks.get(&spot(file, content)) {
+                        let count = remark.text.lines().count().max(1);
+                        self.rows.extend((0..count).map(|row| Row::Remark(at, nth, line, row)));
+                    }
+                }
             }
             if file.binary || file.hunks.is_empty() || is_cut(file) {
                 self.rows.push(Row::Note(at));
             }
         }
-        self.top = self.top.min(self.rows.len().saturating_sub(1));
+        let last = self.rows.len().saturating_sub(1);
+        self.top = self.top.min(last);
+        self.cursor = self.cursor.min(last);
     }
 
     /// The files, in the order of the diff.
@@ -185,6 +227,11 @@ impl DiffUi {
     /// Every row.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// The file that the cursor is in.
+    pub fn file_here(&self) -> usize {
+        self.starts.partition_point(|start| *start <= self.cursor).saturating_sub(1)
     }
 
     /// The file that the first row in view belongs to.
@@ -236,14 +283,26 @@ impl DiffUi {
         self.colours.get(&file)?.get(hunk)?.get(line)
     }
 
-    /// Moves by rows.
-    pub fn scroll(&mut self, by: isize) {
-        self.top = self.top.saturating_add_signed(by).min(self.rows.len().saturating_sub(1));
+    /// Moves by rows; `height` rows are in view.
+    pub fn scroll(&mut self, by: isize, height: usize) {
+        self.cursor = self.cursor.saturating_add_signed(by).min(self.rows.len().saturating_sub(1));
+        self.follow(height);
+    }
+
+    /// Brings the cursor into view.
+    fn follow(&mut self, height: usize) {
+        let height = height.max(1);
+        if self.cursor < self.top {
+            self.top = self.cursor;
+        } else if self.cursor >= self.top + height {
+            self.top = self.cursor + 1 - height;
+        }
     }
 
     /// Moves to a file.
     pub fn to_file(&mut self, at: usize) {
         if let Some(start) = self.starts.get(at) {
+            self.cursor = *start;
             self.top = *start;
         }
     }
@@ -251,26 +310,92 @@ impl DiffUi {
     /// Moves by files.
     pub fn by_files(&mut self, by: isize) {
         let last = self.starts.len().saturating_sub(1);
-        self.to_file(self.file_at_top().saturating_add_signed(by).min(last));
+        self.to_file(self.file_here().saturating_add_signed(by).min(last));
     }
 
-    /// Moves to the next hunk, or the one before.
-    pub fn by_hunk(&mut self, forward: bool) {
+    /// Moves to the next hunk, or the one before; `height` rows are in view.
+    pub fn by_hunk(&mut self, forward: bool, height: usize) {
         let is_hunk = |row: &Row| matches!(row, Row::Hunk(..));
         let found = if forward {
-            self.rows.iter().skip(self.top + 1).position(is_hunk).map(|at| self.top + 1 + at)
+            self.rows.iter().skip(self.cursor + 1).position(is_hunk).map(|at| self.cursor + 1 + at)
         } else {
-            self.rows.iter().take(self.top).rposition(is_hunk)
+            self.rows.iter().take(self.cursor).rposition(is_hunk)
         };
         if let Some(at) = found {
-            self.top = at;
+            self.cursor = at;
+            // A hunk is read downwards: it goes to the upper third unless it is there already.
+            if at < self.top || at >= self.top + height / 2 {
+                self.top = at.saturating_sub(height / 3);
+            }
         }
+    }
+
+    /// The line that the cursor is on, or that its remark belongs to.
+    fn line_here(&self) -> Option<(&DiffFile, &DiffLine)> {
+        let (file, hunk, line) = match self.rows.get(self.cursor)? {
+            Row::Line(file, hunk, line) | Row::Remark(file, hunk, line, _) => (*file, *hunk, *line),
+            Row::File(_) | Row::Note(_) | Row::Hunk(..) | Row::Gap => return None,
+        };
+        Some((self.files().get(file)?, self.line(file, hunk, line)?))
+    }
+
+    /// Begins a remark on the line under the cursor, with what was said there before; false where there is no line.
+    pub fn begin_remark(&mut self) -> bool {
+        let Some((file, line)) = self.line_here() else { return false };
+        let before = self.remarks.get(&spot(file, line)).map(|r| r.text.clone()).unwrap_or_default();
+        self.writing = Some(field(&before));
+        true
+    }
+
+    /// Keeps what was written; an empty remark goes away.
+    pub fn keep_remark(&mut self) {
+        let Some(area) = self.writing.take() else { return };
+        let text = content(&area).trim().to_owned();
+        let Some((file, line)) = self.line_here() else { return };
+        let (spot, quoted) = (spot(file, line), line.text.clone());
+        if text.is_empty() {
+            self.remarks.remove(&spot);
+        } else {
+            self.remarks.insert(spot, Remark { line: quoted, text });
+        }
+        self.lay_out();
+    }
+
+    /// A row of the remark on a line.
+    pub fn remark_row(&self, file: usize, hunk: usize, line: usize, row: usize) -> Option<&str> {
+        let file_data = self.files().get(file)?;
+        self.remarks.get(&spot(file_data, self.line(file, hunk, line)?))?.text.lines().nth(row)
+    }
+
+    /// How many remarks there are.
+    pub fn remark_count(&self) -> usize {
+        self.remarks.len()
+    }
+
+    /// The remarks as the text of *Request changes*: place, quotation, what is said. None: there is no remark.
+    pub fn request_text(&self) -> Option<String> {
+        if self.remarks.is_empty() {
+            return None;
+        }
+        let parts: Vec<String> = self
+            .remarks
+            .iter()
+            .map(|(spot, remark)| {
+                let number = match (spot.new_no, spot.old_no) {
+                    (Some(n), _) => n.to_string(),
+                    (None, Some(n)) => format!("{n} (removed)"),
+                    (None, None) => "?".to_owned(),
+                };
+                format!("{}:{number}\n> {}\n{}", spot.path, remark.line.trim(), remark.text)
+            })
+            .collect();
+        Some(parts.join("\n\n"))
     }
 
     /// The hunk in view as a patch that `git apply` takes.
     pub fn patch(&self) -> Option<String> {
-        let (file, hunk) = self.rows.iter().skip(self.top).find_map(|row| match row {
-            Row::Hunk(file, hunk) | Row::Line(file, hunk, _) => Some((*file, *hunk)),
+        let (file, hunk) = self.rows.iter().skip(self.cursor).find_map(|row| match row {
+            Row::Hunk(file, hunk) | Row::Line(file, hunk, _) | Row::Remark(file, hunk, ..) => Some((*file, *hunk)),
             Row::File(_) | Row::Note(_) | Row::Gap => None,
         })?;
         let file = self.files().get(file)?;
@@ -317,6 +442,10 @@ impl DiffUi {
         self.colours.clear();
         self.asked.clear();
     }
+}
+
+fn spot(file: &DiffFile, line: &DiffLine) -> Spot {
+    Spot { path: file.path.clone(), new_no: line.new_no, old_no: line.old_no }
 }
 
 /// Whether the Foreman left out lines of a file: its counts say more than its hunks hold.

@@ -63,6 +63,8 @@ pub enum Place {
     Feed,
     Console,
     Diff,
+    /// The text field of a remark on a line.
+    Remark,
     TaskCard,
     AgentCard,
     Library,
@@ -86,6 +88,7 @@ impl Place {
             Self::Feed => "Feed",
             Self::Console => "Console",
             Self::Diff => "Diff",
+            Self::Remark => "Writing a remark",
             Self::TaskCard => "Task card",
             Self::AgentCard => "Agent card",
             Self::Library => "Memory",
@@ -98,7 +101,7 @@ impl Place {
 
     /// Whether plain characters are text here.
     pub const fn writes(self) -> bool {
-        matches!(self, Self::Answer | Self::Console | Self::Palette)
+        matches!(self, Self::Answer | Self::Remark | Self::Console | Self::Palette)
     }
 }
 

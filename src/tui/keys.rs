@@ -147,6 +147,10 @@ pub enum Action {
     ShiftRight,
     ToggleFiles,
     AnswerIt,
+    /// Write a remark on a line of a diff.
+    Remark,
+    /// Take the remarks to the decision as a request for changes.
+    RequestChanges,
     /// Send what is written.
     Submit,
     NewLine,
@@ -224,6 +228,11 @@ pub static KEYMAP: &[Binding] = &[
     shown(P::Diff, &["n"], A::NextHunk, "next hunk", "next hunk"),
     bind(P::Diff, &["N", "p"], A::PreviousHunk, "previous hunk"),
     shown(P::Diff, &["Tab"], A::ToggleFiles, "between the list of files and the lines", "files"),
+    shown(P::Diff, &["c"], A::Remark, "write a remark on the line", "remark"),
+    shown(P::Diff, &["r"], A::RequestChanges, "take the remarks to the decision, as Request changes", "request changes"),
+    shown(P::Remark, &["Enter"], A::Submit, "keep the remark (an empty one goes away)", "keep"),
+    shown(P::Remark, &["Alt-Enter", "Ctrl-j", "Shift-Enter"], A::NewLine, "begin a new line", "new line"),
+    shown(P::Remark, &["Esc"], A::Back, "stop writing; the remark stays as it was", "leave it"),
     shown(P::Diff, &["w"], A::WholeFile, "fetch a file whole that was cut", "whole file"),
     shown(P::Diff, &["a"], A::AnswerIt, "go to the decision this diff belongs to", "answer"),
     bind(P::Diff, &["<"], A::ShiftLeft, "shift long lines back"),
@@ -347,7 +356,7 @@ mod tests {
             assert_eq!(find(place, Key::char('1')), None, "{place:?}");
         }
         assert_eq!(find(P::Podium, Key::char('1')), Some(A::Choose));
-        for place in [P::Console, P::Answer, P::Palette] {
+        for place in [P::Console, P::Answer, P::Remark, P::Palette] {
             for c in ' '..='~' {
                 assert_eq!(find(place, Key::char(c)), None, "{c} in {place:?}");
             }

@@ -304,6 +304,7 @@ impl Model {
     pub fn place(&self) -> Place {
         match self.overlays.last() {
             Some(Overlay::Page(_)) => Place::Page,
+            Some(Overlay::Diff(diff)) if diff.writing.is_some() => Place::Remark,
             Some(Overlay::Diff(_)) => Place::Diff,
             Some(Overlay::Task(_)) => Place::TaskCard,
             Some(Overlay::Agent(_)) => Place::AgentCard,

@@ -82,6 +82,7 @@ fn on_key(model: &mut Model, key: Key, out: &mut Vec<Cmd>) {
             Place::Console => console::write(model, key),
             Place::Answer => podium::write(model, key),
             Place::Palette => overlay::write_query(model, key),
+            Place::Remark => overlay::write_remark(model, key),
             Place::TaskCard | Place::AgentCard => overlay::disarm(model),
             _ => {}
         }
@@ -96,6 +97,7 @@ fn on_key(model: &mut Model, key: Key, out: &mut Vec<Cmd>) {
         _ => match place {
             Place::Console => console::on_action(model, action, key, burst, out),
             Place::Answer => podium::on_text_action(model, action, burst, out),
+            Place::Remark => overlay::on_remark_action(model, action, burst, out),
             Place::Podium => podium::on_action(model, action, key, burst, out),
             Place::Wall | Place::Monitors | Place::Feed => perform(model, action, out),
             _ => overlay::on_action(model, action, out),
@@ -141,7 +143,7 @@ fn on_paste(model: &mut Model, text: &str) {
     match model.place() {
         Place::Console => console::paste(model, &text),
         Place::Answer => podium::paste(model, &text),
-        Place::Palette => overlay::paste(model, &text),
+        Place::Palette | Place::Remark => overlay::paste(model, &text),
         // A paste over a pane is a text without a place; it is never read as keys.
         _ => toast(model, NotifyLevel::Info, "A paste goes into the console: press : first".to_owned()),
     }

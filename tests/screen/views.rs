@@ -141,3 +141,31 @@ fn ascii_and_no_color() {
     let options = UiOptions { ascii: true, no_color: true, depth: Depth::None, ..options() };
     snap("ascii_120x36", &Stage::with_options(MIDDLE, fixture::busy(), options));
 }
+
+/// Remarks on lines are collected, shown under their lines, and become the text of *Request changes*; nothing is sent
+/// until the person sends it.
+#[test]
+fn remarks_become_a_request_for_changes() {
+    let mut stage = Stage::busy(MIDDLE);
+    stage.keys("n ] ] d");
+    stage.answer_diff();
+    stage.keys("c");
+    stage.shows("A remark belongs to a line");
+    stage.wait(10_000);
+    stage.keys("j j j j j c");
+    stage.type_text("why not \\p{M} too? q n 1");
+    stage.keys("Enter");
+    stage.shows("why not \\p{M} too? q n 1");
+    stage.shows("1 remark");
+    stage.keys("n j j c");
+    stage.type_text("second");
+    stage.keys("Enter");
+    snap("diff_remarks", &stage);
+    stage.keys("r");
+    assert_eq!(stage.answers(), []);
+    stage.wait(500);
+    stage.keys("Enter");
+    let answers = stage.answers();
+    assert_eq!(answers[0].option, Some(OptionChoice::Label("Request changes".to_owned())));
+    insta::assert_snapshot!("request_text", answers[0].text.as_deref().unwrap());
+}

@@ -14,7 +14,7 @@ use super::super::palette::{self, Does};
 use super::super::world::is_working;
 use super::{act, panes, perform, podium, toast, write_to};
 use crate::protocol::{
-    AgentAction, AgentActionKind, AgentId, AgentRole, ClientMessage, MemoryId, NotifyLevel, TaskAction, TaskActionKind,
+    AgentAction, AgentActionKind, AgentId, AgentRole, ClientMessage, Decision, DecisionKind, MemoryId, NotifyLevel, TaskAction, TaskActionKind,
     TaskId, TaskStatus,
 };
 use crate::tui::field::edit;
@@ -92,6 +92,7 @@ const SHIFT_LIMIT: usize = 4_000;
 fn diff(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
     let rows = isize::try_from(page_rows(model)).unwrap_or(20);
     let theme = model.theme.name();
+    let height = usize::from(areas(model.size, model).body.height.saturating_sub(3)).max(1);
     let Some(Overlay::Diff(diff)) = model.overlays.last_mut() else { return };
     let in_files = diff.side == DiffSide::Files;
     match action {
@@ -102,16 +103,16 @@ fn diff(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
         }
         Action::Up if in_files => diff.by_files(-1),
         Action::Down if in_files => diff.by_files(1),
-        Action::Up => diff.scroll(-1),
-        Action::Down => diff.scroll(1),
-        Action::PageUp => diff.scroll(-rows),
-        Action::PageDown => diff.scroll(rows),
-        Action::Top => diff.scroll(isize::MIN),
-        Action::Bottom => diff.scroll(isize::MAX),
+        Action::Up => diff.scroll(-1, height),
+        Action::Down => diff.scroll(1, height),
+        Action::PageUp => diff.scroll(-rows, height),
+        Action::PageDown => diff.scroll(rows, height),
+        Action::Top => diff.scroll(isize::MIN, height),
+        Action::Bottom => diff.scroll(isize::MAX, height),
         Action::NextFile => diff.by_files(1),
         Action::PreviousFile => diff.by_files(-1),
-        Action::NextHunk => diff.by_hunk(true),
-        Action::PreviousHunk => diff.by_hunk(false),
+        Action::NextHunk => diff.by_hunk(true, height),
+        Action::PreviousHunk => diff.by_hunk(false, height),
         Action::ShiftLeft => diff.shift = diff.shift.saturating_sub(SHIFT),
         Action::ShiftRight => diff.shift = (diff.shift + SHIFT).min(SHIFT_LIMIT),
         Action::Left => diff.side = DiffSide::Files,
@@ -122,7 +123,7 @@ fn diff(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
         Action::WholeFile => {
             let request = diff
                 .files()
-                .get(diff.file_at_top())
+                .get(diff.file_here())
                 .filter(|file| is_cut(file))
                 .map(|file| diff.request(Some(file.path.clone())));
             match request {
@@ -131,15 +132,21 @@ fn diff(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
             }
             return;
         }
+        Action::Remark => {
+            if !diff.begin_remark() {
+                toast(model, NotifyLevel::Info, "A remark belongs to a line: move to one first".to_owned());
+            }
+            return;
+        }
+        Action::RequestChanges => {
+            request_changes(model);
+            return;
+        }
         Action::AnswerIt => {
             let decision = diff.decision.clone();
             panes::focus(model, Pane::Podium);
-            if let Some(id) = decision
-                && model.podium.shown.as_ref() != Some(&id)
-                && model.open_decisions().iter().any(|d| d.id == id)
-            {
-                podium::show(model, id);
-                model.podium.engaged = true;
+            if let Some(id) = decision {
+                podium::turn_to(model, &id);
             }
             return;
         }
@@ -159,6 +166,57 @@ fn diff(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
         && matches!(diff.state, DiffState::Ready(_))
     {
         out.extend(diff.next_jobs(theme).into_iter().map(Cmd::Highlight));
+    }
+}
+
+/// Takes the remarks to the merge decision of the diff's worktree, as the text of *Request changes*. Nothing is sent.
+fn request_changes(model: &mut Model) {
+    let Some(Overlay::Diff(diff)) = model.overlays.last() else { return };
+    let Some(text) = diff.request_text() else {
+        toast(model, NotifyLevel::Info, "There is no remark yet: c writes one on a line".to_owned());
+        return;
+    };
+    let decision = diff.decision.clone().or_else(|| {
+        let of = |d: &&Decision| d.kind == DecisionKind::Merge && d.worktree.as_ref() == Some(&diff.worktree);
+        model.open_decisions().into_iter().find(of).map(|d| d.id.clone())
+    });
+    match decision.filter(|id| podium::takes_changes(model, id)) {
+        Some(id) => {
+            panes::focus(model, Pane::Podium);
+            podium::turn_to(model, &id);
+            podium::propose_changes(model, &text);
+        }
+        None => {
+            toast(model, NotifyLevel::Info, "No merge of this worktree waits for you; y copies".to_owned());
+        }
+    }
+}
+
+/// A key of the key map while a remark is written.
+pub(super) fn on_remark_action(model: &mut Model, action: Action, burst: bool, out: &mut Vec<Cmd>) {
+    let Some(Overlay::Diff(diff)) = model.overlays.last_mut() else { return };
+    match action {
+        // A paste is text, whatever is in it.
+        Action::Submit if burst => write_line(diff.writing.as_mut()),
+        Action::NewLine => write_line(diff.writing.as_mut()),
+        Action::Submit => diff.keep_remark(),
+        Action::Back => diff.writing = None,
+        other => perform(model, other, out),
+    }
+}
+
+fn write_line(area: Option<&mut TextArea<'static>>) {
+    if let Some(area) = area {
+        area.insert_newline();
+    }
+}
+
+/// A key that is text of a remark.
+pub(super) fn write_remark(model: &mut Model, key: Key) {
+    if let Some(Overlay::Diff(diff)) = model.overlays.last_mut()
+        && let Some(area) = diff.writing.as_mut()
+    {
+        edit(area, key);
     }
 }
 
@@ -354,9 +412,17 @@ pub(super) fn write_query(model: &mut Model, key: Key) {
 }
 
 pub(super) fn paste(model: &mut Model, text: &str) {
-    if let Some(Overlay::Palette(palette)) = model.overlays.last_mut() {
-        palette.query.insert_str(text.replace('\n', " "));
-        palette.selected = 0;
+    match model.overlays.last_mut() {
+        Some(Overlay::Palette(palette)) => {
+            palette.query.insert_str(text.replace('\n', " "));
+            palette.selected = 0;
+        }
+        Some(Overlay::Diff(diff)) => {
+            if let Some(area) = diff.writing.as_mut() {
+                area.insert_str(text);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -377,8 +443,7 @@ fn palette(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
                 Some(Does::Note(note)) => open_library(model, Some(note)),
                 Some(Does::Decision(decision)) => {
                     panes::focus(model, Pane::Podium);
-                    podium::show(model, decision);
-                    model.podium.engaged = true;
+                    podium::turn_to(model, &decision);
                 }
                 None => {}
             }

@@ -128,6 +128,43 @@ pub(crate) fn show(model: &mut Model, id: DecisionId) {
     model.podium.shown = Some(id);
 }
 
+/// Shows an open decision because the person asked for it, so that it stays.
+pub(super) fn turn_to(model: &mut Model, id: &DecisionId) {
+    if model.decision(id).is_none_or(|d| d.status != DecisionStatus::Open) {
+        return;
+    }
+    if model.podium.shown.as_ref() != Some(id) {
+        show(model, id.clone());
+    }
+    model.podium.engaged = true;
+}
+
+/// Whether a decision is open, not being answered, and offers *Request changes*.
+pub(super) fn takes_changes(model: &Model, id: &DecisionId) -> bool {
+    model.decision(id).is_some_and(|d| {
+        d.status == DecisionStatus::Open && d.options.iter().any(|o| o == label::REQUEST_CHANGES)
+    }) && !model.podium.answering.contains_key(id)
+}
+
+/// Chooses *Request changes* for the shown decision and adds to its text. Sending is for the person.
+pub(super) fn propose_changes(model: &mut Model, text: &str) {
+    let at = shown(model).and_then(|d| d.options.iter().position(|o| o == label::REQUEST_CHANGES));
+    if at.is_none() {
+        return;
+    }
+    let before = content(&model.podium.text);
+    let whole = if before.trim().is_empty() || before.contains(text) {
+        text.to_owned()
+    } else {
+        format!("{}\n\n{text}", before.trim_end())
+    };
+    model.podium.choice = at;
+    model.podium.by_hand = true;
+    model.podium.engaged = true;
+    model.podium.writing = true;
+    model.podium.text = field(&whole);
+}
+
 /// A key on the podium, outside its text field.
 pub(super) fn on_action(model: &mut Model, action: Action, key: Key, burst: bool, out: &mut Vec<Cmd>) {
     let answers = matches!(action, Action::Choose | Action::Confirm | Action::WriteText);

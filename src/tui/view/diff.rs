@@ -7,10 +7,12 @@ use ratatui::text::{Line, Span};
 use similar::{ChangeTag, TextDiff};
 
 use super::super::diff_model::{DiffSide, DiffState, DiffUi, Row, is_cut};
-use super::super::layout::{list_start, split_left, split_top};
+use super::super::field;
+use super::super::layout::{list_start, split_bottom, split_left, split_top};
 use super::super::model::Model;
 use super::super::text;
 use super::super::theme::Focused;
+use super::console::field_rows;
 use super::paint::{line, over, put, put_on, put_right, row, span, thumb};
 use crate::protocol::{DiffFile, DiffFileStatus, DiffLine, DiffLineKind};
 
@@ -24,6 +26,11 @@ pub(super) fn draw(model: &Model, diff: &DiffUi, buf: &mut Buffer, body: Rect) -
     let t = &model.theme;
     let g = &model.glyphs;
     let title = Line::from(vec![span("Diff ", t.title(Focused::Yes)), span(diff.worktree.as_str(), t.strong())]);
+    let remarks = match diff.remark_count() {
+        0 => String::new(),
+        1 => "  1 remark".to_owned(),
+        n => format!("  {n} remarks"),
+    };
     let remark = match &diff.state {
         DiffState::Ready(held) => Line::from(vec![
             span(held.branch.as_deref().unwrap_or(""), t.muted()),
@@ -31,6 +38,7 @@ pub(super) fn draw(model: &Model, diff: &DiffUi, buf: &mut Buffer, body: Rect) -
             span(&format!("{} files ", held.stats.files), t.text()),
             span(&format!("+{} ", held.stats.additions), t.added()),
             span(&format!("-{}", held.stats.deletions), t.removed()),
+            span(&remarks, t.needs()),
             span(if held.truncated { "  cut: w fetches a file whole" } else { "" }, t.warn()),
         ]),
         DiffState::Loading | DiffState::Failed(_) => Line::default(),
@@ -60,18 +68,18 @@ pub(super) fn draw(model: &Model, diff: &DiffUi, buf: &mut Buffer, body: Rect) -
         }
         files(model, diff, buf, list);
         let (_, lines) = split_left(rest, 2);
-        rows(model, diff, buf, lines);
+        return rows(model, diff, buf, lines);
     } else if diff.side == DiffSide::Files {
         files(model, diff, buf, inner);
     } else {
-        rows(model, diff, buf, inner);
+        return rows(model, diff, buf, inner);
     }
     None
 }
 
 fn files(model: &Model, diff: &DiffUi, buf: &mut Buffer, area: Rect) {
     let t = &model.theme;
-    let here = diff.file_at_top();
+    let here = diff.file_here();
     let room = usize::from(area.height);
     let start = list_start(diff.files().len(), room, Some(here));
     for (at, file) in diff.files().iter().enumerate().skip(start).take(room) {
@@ -113,20 +121,45 @@ fn short_path(path: &str, columns: usize, ellipsis: &str) -> String {
     format!("{ellipsis}{}", path.get(head.len()..).unwrap_or(""))
 }
 
-fn rows(model: &Model, diff: &DiffUi, buf: &mut Buffer, area: Rect) {
+fn rows(model: &Model, diff: &DiffUi, buf: &mut Buffer, area: Rect) -> Option<Position> {
+    let t = &model.theme;
     let total = diff.rows().len();
     let (sticky, below) = split_top(area, 1);
     let here = diff.file_at_top();
     if let Some(file) = diff.files().get(here) {
         file_head(model, diff, buf, file, sticky);
     }
+    // A remark is written in rows of its own, over those below the line.
+    let (below, field_area) = match &diff.writing {
+        Some(area) => {
+            let rows = field::rows(area, usize::from(below.width.saturating_sub(4)).max(2)).rows.len();
+            split_bottom(below, u16::try_from(rows + 1).unwrap_or(6).clamp(2, 7))
+        }
+        None => (below, Rect { height: 0, ..below }),
+    };
     // The file's own heading would stand there twice.
     let from = if matches!(diff.rows().get(diff.top), Some(Row::File(_))) { diff.top + 1 } else { diff.top };
+    let from = from.max((diff.cursor + 1).saturating_sub(usize::from(below.height)));
     let digits = number_width(diff, here);
-    for (at, entry) in diff.rows().iter().skip(from).take(usize::from(below.height)).enumerate() {
-        draw_row(model, diff, buf, *entry, row(below, at), digits);
+    for (at, entry) in diff.rows().iter().enumerate().skip(from).take(usize::from(below.height)) {
+        let place = row(below, at - from);
+        draw_row(model, diff, buf, *entry, place, digits);
+        if at == diff.cursor {
+            let sign = Rect { x: place.x.saturating_sub(1), width: 1, ..place };
+            put(buf, sign, &line(model.glyphs.pointer, t.key()), "");
+            if matches!(entry, Row::Line(..) | Row::Remark(..)) && diff.side == DiffSide::Lines {
+                let gutter = u16::try_from(2 * digits + 2).unwrap_or(0).min(place.width);
+                buf.set_style(Rect { width: gutter, ..place }.intersection(buf.area), t.selected(Focused::Yes));
+            }
+        }
     }
     thumb(model, buf, below, total, diff.top);
+    let area = diff.writing.as_ref()?;
+    let (heading, text_area) = split_top(field_area, 1);
+    put(buf, heading, &line("Your remark on this line:", t.accent()), model.glyphs.ellipsis);
+    buf.set_style(text_area.intersection(buf.area), t.strip());
+    let inner = Rect { x: text_area.x + 2.min(text_area.width), width: text_area.width.saturating_sub(4), ..text_area };
+    field_rows(model, buf, area, inner, t.text())
 }
 
 /// Digits of the largest line number of a file.
@@ -182,6 +215,13 @@ fn draw_row(model: &Model, diff: &DiffUi, buf: &mut Buffer, entry: Row, place: R
             if let Some(hunk) = diff.files().get(file).and_then(|f| f.hunks.get(hunk)) {
                 put(buf, place, &line(&hunk.header, t.info()), ellipsis);
             }
+        }
+        Row::Remark(file, hunk, number, at) => {
+            let words = diff.remark_row(file, hunk, number, at).unwrap_or("");
+            let indent = " ".repeat(2 * digits + 2);
+            let sign = if at == 0 { model.glyphs.bar } else { " " };
+            let content = Line::from(vec![span(&indent, t.text()), Span::styled(format!("{sign} "), t.needs()), span(words, t.warn())]);
+            put_on(buf, place, &content, t.strip(), ellipsis);
         }
         Row::Line(file, hunk, number) => {
             if let Some(content) = diff.line(file, hunk, number) {

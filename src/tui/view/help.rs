@@ -8,7 +8,7 @@ use super::super::model::Model;
 use super::paint::{line, span};
 
 /// The order of the other places.
-const ORDER: [Place; 16] = [
+const ORDER: [Place; 17] = [
     Place::Everywhere,
     Place::Always,
     Place::Podium,
@@ -18,6 +18,7 @@ const ORDER: [Place; 16] = [
     Place::Monitors,
     Place::Feed,
     Place::Diff,
+    Place::Remark,
     Place::TaskCard,
     Place::AgentCard,
     Place::Library,
