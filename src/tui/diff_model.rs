@@ -300,7 +300,7 @@ impl DiffUi {
     }
 
     /// Moves to a file.
-    pub fn to_file(&mut self, at: usize) {
+    pub fn go_to_file(&mut self, at: usize) {
         if let Some(start) = self.starts.get(at) {
             self.cursor = *start;
             self.top = *start;
@@ -310,7 +310,7 @@ impl DiffUi {
     /// Moves by files.
     pub fn by_files(&mut self, by: isize) {
         let last = self.starts.len().saturating_sub(1);
-        self.to_file(self.file_here().saturating_add_signed(by).min(last));
+        self.go_to_file(self.file_here().saturating_add_signed(by).min(last));
     }
 
     /// Moves to the next hunk, or the one before; `height` rows are in view.

@@ -26,7 +26,9 @@ pub(super) fn render(source: &str, width: usize, theme: &Theme, glyphs: &Glyphs)
         code: None,
         link: None,
     };
-    for event in Parser::new_ext(source, options) {
+    // Cleaned before it is parsed: the parser would cut an escape sequence in two at its bracket.
+    let source = text::lines(source).collect::<Vec<_>>().join("\n");
+    for event in Parser::new_ext(&source, options) {
         writer.event(event);
     }
     writer.flush();

@@ -52,7 +52,8 @@ pub struct UiOptions {
     pub no_color: bool,
     /// How many colours the terminal can show.
     pub depth: Depth,
-    pub theme: ThemeName,
+    /// None: the terminal is asked for its background.
+    pub theme: Option<ThemeName>,
     /// Take the mouse (clicks and the wheel; the terminal's own selection then needs Shift).
     pub mouse: bool,
     /// Send nothing that changes the team.
@@ -65,12 +66,12 @@ pub struct UiOptions {
 
 impl UiOptions {
     /// What the environment says about the terminal (`NO_COLOR`, `COLORTERM`, `TERM`, `COLORFGBG`, locale); `read`
-    /// looks a variable up.
+    /// looks a variable up. The theme stays open where the environment does not say it.
     pub fn detect(read: impl Fn(&str) -> Option<String>) -> Self {
         // The last part of COLORFGBG is the background's colour number: 7 and 15 are the light ones.
-        let light = read("COLORFGBG")
-            .and_then(|v| v.rsplit(';').next().map(str::to_owned))
-            .is_some_and(|ground| matches!(ground.as_str(), "7" | "15"));
+        let theme = read("COLORFGBG").and_then(|v| v.rsplit(';').next().map(str::to_owned)).map(|ground| {
+            if matches!(ground.as_str(), "7" | "15") { ThemeName::Light } else { ThemeName::Dark }
+        });
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| read(name).filter(|v| !v.is_empty()));
         let utf8 = locale.is_none_or(|l| {
             let l = l.to_ascii_lowercase();
@@ -81,7 +82,7 @@ impl UiOptions {
             ascii: !utf8 || read("TERM").is_some_and(|t| t == "linux" || t == "dumb"),
             no_color: depth == Depth::None,
             depth,
-            theme: if light { ThemeName::Light } else { ThemeName::Dark },
+            theme,
             mouse: true,
             read_only: false,
             attached: false,
@@ -175,6 +176,11 @@ async fn show(link: Link, options: UiOptions) -> Result<UiExit, UiError> {
     // Signals first: one that comes while the terminal is being taken must not kill us in between.
     let mut signals = Signals::listen().map_err(UiError::Start)?;
     let screen = Screen::enter(options.mouse).map_err(UiError::Terminal)?;
+    let mut options = options;
+    // Questions to the terminal come before the reader starts, or it would take the answers for keys.
+    if options.theme.is_none() && !options.no_color && options.depth != Depth::None {
+        options.theme = terminal::ask_background();
+    }
     let (sink, mut input) = unbounded_channel();
     let reader = sink.clone();
     std::thread::Builder::new()
@@ -299,7 +305,7 @@ impl Stage {
         let mut next = Some(first);
         for _ in 0..BURST {
             let Some(event) = next else { break };
-            if let Step::Leave(exit) = self.apply(model, Msg::Link(event)).await {
+            if let Step::Leave(exit) = self.apply(model, Msg::Link(Box::new(event))).await {
                 return Step::Leave(exit);
             }
             // Once it is down, the next event comes with the next attempt.

@@ -12,7 +12,7 @@ use super::diff_model::DiffUi;
 use super::focus::{Pane, Place};
 use super::glyphs::{GlyphSet, Glyphs};
 use super::msg::{Now, TerminalFocus};
-use super::theme::{Depth, Theme};
+use super::theme::{Depth, Theme, ThemeName};
 use crate::client::Mirror;
 use crate::protocol::{AgentId, DecisionId, EpochMs, MemoryId, NotifyLevel, TaskId};
 
@@ -193,7 +193,7 @@ pub enum Overlay {
     Task(TaskCard),
     Agent(AgentCard),
     Library(Library),
-    Palette(PaletteUi),
+    Palette(Box<PaletteUi>),
     Picker(Picker),
     Leaving,
 }
@@ -273,7 +273,7 @@ impl Model {
             now: Now::default(),
             size,
             zone,
-            theme: Theme::new(options.theme, depth),
+            theme: Theme::new(options.theme.unwrap_or(ThemeName::Dark), depth),
             glyphs: Glyphs::of(if options.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode }),
             link: LinkState::Connecting,
             mirror: None,
@@ -327,7 +327,7 @@ impl Model {
             LinkState::Down { retry_at_ms, .. } if *retry_at_ms > self.now.mono_ms => {
                 // The countdown shows whole seconds.
                 let left = retry_at_ms - self.now.mono_ms;
-                Some(self.now.mono_ms + if left % 1000 == 0 { 1000 } else { left % 1000 })
+                Some(self.now.mono_ms + if left.is_multiple_of(1000) { 1000 } else { left % 1000 })
             }
             LinkState::Down { .. } | LinkState::Connecting | LinkState::Up => None,
         };

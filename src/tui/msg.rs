@@ -23,7 +23,7 @@ pub enum Msg {
     Mouse(Mouse),
     Resize(Size),
     TerminalFocus(TerminalFocus),
-    Link(LinkEvent),
+    Link(Box<LinkEvent>),
     /// A message went out (or not) under this token; the text is its correlation id or why it could not go.
     Sent {
         token: u64,

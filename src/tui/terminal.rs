@@ -24,13 +24,14 @@ use ratatui::crossterm::terminal::{
 use ratatui::crossterm::{cursor, execute};
 use ratatui::layout::{Position, Rect, Size};
 use ratatui::{Terminal, TerminalOptions, Viewport};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::keys::{Code, Key};
 use super::model::Model;
 use super::msg::{Mouse, MouseKind, Msg, TerminalFocus};
+use super::theme::{ThemeName, is_light};
 use super::view;
 
 /// The name of the screen's thread; the panic hook knows it by this.
@@ -270,6 +271,88 @@ fn hook_panics() {
     }));
 }
 
+/// How long (ms) the terminal may take to answer a question. Every terminal answers the second one, so the wait is
+/// rarely that long.
+const ANSWER_MS: u64 = 200;
+
+/// Asks the terminal for its background colour (OSC 11) and waits for the answer, or for that to the question that
+/// every terminal knows (primary device attributes). To be called before the reader starts.
+pub fn ask_background() -> Option<ThemeName> {
+    let stdin = io::stdin();
+    if !stdin.is_terminal() {
+        return None;
+    }
+    let mut out = io::stdout();
+    out.write_all(b"\x1b]11;?\x1b\\\x1b[c").and_then(|()| out.flush()).ok()?;
+    let end = Instant::now() + Duration::from_millis(ANSWER_MS);
+    let mut answer = Vec::new();
+    loop {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        let timeout = Timespec::try_from(left).ok()?;
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return None,
+        }
+        let mut bytes = [0u8; 256];
+        let read = rustix::io::read(&stdin, &mut bytes).ok()?;
+        answer.extend_from_slice(bytes.get(..read)?);
+        let attributes = answer.windows(3).position(|w| w == b"\x1b[?");
+        if read == 0 || attributes.is_some_and(|at| answer.iter().skip(at).any(|b| *b == b'c')) {
+            break;
+        }
+    }
+    background(&String::from_utf8_lossy(&answer))
+}
+
+/// The theme for a terminal's answer, `...]11;rgb:RRRR/GGGG/BBBB...`.
+fn background(answer: &str) -> Option<ThemeName> {
+    let (_, rest) = answer.split_once("]11;rgb:")?;
+    let mut parts = rest.split(['/', '\x1b', '\u{7}']).take(3).map(|part| {
+        match part.len() {
+            // One digit stands for itself twice.
+            1 => u8::from_str_radix(part, 16).ok().map(|v| v * 17),
+            _ => u8::from_str_radix(part.get(..2)?, 16).ok(),
+        }
+    });
+    let rgb = (parts.next()??, parts.next()??, parts.next()??);
+    Some(if is_light(rgb) { ThemeName::Light } else { ThemeName::Dark })
+}
+
+/// Swallows answers of the terminal that come after all: `ESC ]` reads as Alt-], and what follows at once, up to the
+/// end of the sequence, is no typing.
+#[derive(Default)]
+struct LateAnswer {
+    since: Option<Instant>,
+}
+
+impl LateAnswer {
+    /// Whether this key belongs to such an answer.
+    fn swallows(&mut self, key: Key, at: Instant) -> bool {
+        const GAP: Duration = Duration::from_millis(50);
+        if key.alt && key.code == Code::Char(']') {
+            self.since = Some(at);
+            return true;
+        }
+        let Some(since) = self.since else { return false };
+        if at.saturating_duration_since(since) > GAP {
+            self.since = None;
+            return false;
+        }
+        self.since = Some(at);
+        let ends = (key.alt && key.code == Code::Char('\\')) || (key.ctrl && key.code == Code::Char('g'));
+        if ends {
+            self.since = None;
+        }
+        true
+    }
+}
+
 /// What the reader's thread hands over.
 #[derive(Debug)]
 pub enum Input {
@@ -291,6 +374,7 @@ pub fn read_input(sink: &UnboundedSender<Input>) {
 fn read_loop(sink: &UnboundedSender<Input>) -> io::Result<()> {
     let stdin = io::stdin();
     let tty = if stdin.is_terminal() { None } else { Some(std::fs::File::open("/dev/tty")?) };
+    let mut late = LateAnswer::default();
     loop {
         let mut fds = match &tty {
             Some(tty) => [PollFd::new(tty, PollFlags::IN)],
@@ -307,6 +391,7 @@ fn read_loop(sink: &UnboundedSender<Input>) -> io::Result<()> {
         }
         while event::poll(Duration::ZERO)? {
             if let Some(msg) = translate(event::read()?)
+                && !matches!(&msg, Msg::Key(key) if late.swallows(*key, Instant::now()))
                 && sink.send(Input::Msg(msg)).is_err()
             {
                 return Ok(());
@@ -391,6 +476,36 @@ mod tests {
         check(KeyCode::Enter, KeyModifiers::ALT, "Alt-Enter");
         check(KeyCode::Char(' '), KeyModifiers::NONE, "Space");
         check(KeyCode::Char('?'), KeyModifiers::SHIFT, "?");
+    }
+
+    /// Terminals answer with 4, 2 or 1 digits per channel, ended by ST or BEL; some not at all.
+    #[test]
+    fn the_background_decides_the_theme() {
+        let check = |answer: &str, expect: Option<ThemeName>| assert_eq!(background(answer), expect, "{answer:?}");
+        check("\u{1b}]11;rgb:1414/1616/1b1b\u{1b}\\\u{1b}[?62;4c", Some(ThemeName::Dark));
+        check("\u{1b}]11;rgb:ff/fa/f0\u{7}", Some(ThemeName::Light));
+        check("\u{1b}]11;rgb:f/f/f\u{7}", Some(ThemeName::Light));
+        check("\u{1b}[?6c", None);
+        check("\u{1b}]11;rgb:zz/zz/zz\u{7}", None);
+        check("", None);
+    }
+
+    /// An answer that comes late is no typing; what comes after it is.
+    #[test]
+    fn late_answers_are_swallowed() {
+        let mut late = LateAnswer::default();
+        let begin = Instant::now();
+        let alt = |c| Key { alt: true, ..Key::char(c) };
+        let mut passed = String::new();
+        let keys = [alt(']')].into_iter().chain("11;rgb:1/2/3".chars().map(Key::char)).chain([alt('\\'), Key::char('q')]);
+        for key in keys {
+            if !late.swallows(key, begin) {
+                passed.push_str(&key.name());
+            }
+        }
+        assert_eq!(passed, "q");
+        assert!(late.swallows(alt(']'), begin));
+        assert!(!late.swallows(Key::char('x'), begin + Duration::from_millis(80)), "a hand pressed Alt-]");
     }
 
     /// A title or a notice carries no escape of its own.

@@ -355,6 +355,11 @@ pub fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
 }
 
+/// Whether dark text reads better on it than light text.
+pub(super) fn is_light(rgb: (u8, u8, u8)) -> bool {
+    contrast(rgb, (0, 0, 0)) > contrast(rgb, (255, 255, 255))
+}
+
 /// WCAG AA for text.
 const READABLE: f64 = 4.5;
 

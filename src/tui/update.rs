@@ -45,7 +45,7 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Cmd> {
                 model.attention.waiting.clear();
             }
         }
-        Msg::Link(event) => link::on_link(model, event, &mut out),
+        Msg::Link(event) => link::on_link(model, *event, &mut out),
         Msg::Sent { token, result } => link::on_sent(model, token, result),
         Msg::Tick => {
             console::on_tick(model, &mut out);

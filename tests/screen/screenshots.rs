@@ -15,7 +15,7 @@ use crate::stage::{LARGE, MIDDLE, SMALL, Stage, options};
 use crate::svg;
 
 fn light() -> UiOptions {
-    UiOptions { theme: ThemeName::Light, ..options() }
+    UiOptions { theme: Some(ThemeName::Light), ..options() }
 }
 
 fn plain() -> UiOptions {

@@ -154,7 +154,7 @@ fn edges_stay_where_they_are() {
 #[test]
 fn depths_keep_their_promise() {
     let colours = |depth: Depth, theme| {
-        let options = UiOptions { depth, no_color: depth == Depth::None, theme, ..options() };
+        let options = UiOptions { depth, no_color: depth == Depth::None, theme: Some(theme), ..options() };
         let stage = Stage::with_options(MIDDLE, fixture::busy(), options);
         let buffer = stage.buffer().0;
         buffer.content.iter().flat_map(|c| [c.fg, c.bg]).collect::<std::collections::HashSet<_>>()

@@ -21,7 +21,7 @@ pub fn options() -> UiOptions {
         ascii: false,
         no_color: false,
         depth: Depth::True,
-        theme: ThemeName::Dark,
+        theme: Some(ThemeName::Dark),
         mouse: true,
         read_only: false,
         attached: false,
@@ -86,7 +86,7 @@ impl Stage {
     }
 
     pub fn link(&mut self, event: LinkEvent) {
-        self.msg(Msg::Link(event));
+        self.msg(Msg::Link(Box::new(event)));
     }
 
     pub fn server(&mut self, message: ServerMessage) {

@@ -64,13 +64,11 @@ fn on_message(model: &mut Model, message: ServerMessage, out: &mut Vec<Cmd>) {
             }
             NotifyLevel::Info | NotifyLevel::Warn => toast(model, notify.level, notify.text.clone()),
         },
-        ServerMessage::AgentLog { agent_id, entries } => {
-            // A log that was scrolled back stays where it is while lines come in below.
-            if model.monitors.back.contains_key(agent_id) {
-                let more = view::log_growth(model, agent_id, entries);
-                if let Some(back) = model.monitors.back.get_mut(agent_id) {
-                    *back += more;
-                }
+        // A log that was scrolled back stays where it is while lines come in below.
+        ServerMessage::AgentLog { agent_id, entries } if model.monitors.back.contains_key(agent_id) => {
+            let more = view::log_growth(model, agent_id, entries);
+            if let Some(back) = model.monitors.back.get_mut(agent_id) {
+                *back += more;
             }
         }
         ServerMessage::FeedAdd { .. } => {

@@ -400,7 +400,7 @@ fn library(model: &mut Model, action: Action, out: &mut Vec<Cmd>) {
 
 pub(super) fn open_palette(model: &mut Model) {
     if !matches!(model.overlays.last(), Some(Overlay::Palette(_) | Overlay::Leaving)) {
-        model.overlays.push(Overlay::Palette(PaletteUi { query: TextArea::default(), selected: 0 }));
+        model.overlays.push(Overlay::Palette(Box::new(PaletteUi { query: TextArea::default(), selected: 0 })));
     }
 }
 
