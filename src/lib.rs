@@ -3,9 +3,11 @@
 //! The map (see `docs/architecture.md`): `protocol` wire types, `turn` what core and engines say to each other,
 //! `policy` judging tool calls, `foreman` the pure core.
 
+pub mod client;
 pub mod foreman;
 pub mod policy;
 pub mod protocol;
+pub mod transport;
 pub mod turn;
 pub mod client;
 pub mod tui;

@@ -176,10 +176,23 @@ pub struct Agent {
 }
 
 /// A colour `#RRGGBB`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-#[schemars(inline)]
-pub struct Color(#[schemars(regex(pattern = r"^#[0-9A-Fa-f]{6}$"))] String);
+pub struct Color(String);
+
+impl JsonSchema for Color {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Color".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": super::contract::COLOR_PATTERN })
+    }
+}
 
 impl Color {
     /// The text `#RRGGBB`.
@@ -376,7 +389,8 @@ pub struct Goal {
     pub id: GoalId,
     pub text: String,
     /// 0 to 1.
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[schemars(range(min = 0, max = 1))]
+    #[serde(serialize_with = "finite")]
     pub progress: f64,
     pub status: GoalStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -415,17 +429,26 @@ pub struct ForemanStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Sim: speed multiplier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "finite_option")]
     pub speed: Option<f64>,
     /// Sim: holding a static showcase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub showcase: Option<bool>,
     /// Estimated spend of this profile in US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "finite_option")]
     pub cost_usd: Option<f64>,
     /// The person the team works for, as the agents address them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_name: Option<String>,
+}
+
+/// JSON has no infinities: they would become `null`, and a `null` number costs clients the whole message.
+fn finite<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(if number.is_finite() { *number } else { 0.0 })
+}
+
+fn finite_option<S: serde::Serializer>(number: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
+    finite(&number.unwrap_or(0.0), serializer)
 }
 
 /// The recent log of one agent.

@@ -23,7 +23,7 @@ macro_rules! id {
         #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
         #[serde(transparent)]
         #[schemars(inline)]
-        pub struct $name(#[schemars(length(min = 1))] pub String);
+        pub struct $name(#[schemars(length(min = 1, max = super::limits::ID_CHARS))] pub String);
 
         impl $name {
             /// The id as it stands on the wire.

@@ -1,11 +1,19 @@
 //! AgentCraft protocol v1: the wire types, their limits, decoding with readable issues, and the documents generated
 //! from the types.
 //!
-//! Knows nobody else in this crate. Entry points: [`ClientMessage`], [`ServerMessage`] and [`decode`].
+//! Knows nobody else in this crate. The Rust types are the one source of truth: the JSON Schema is derived from them
+//! ([`contract`]), the decoder enforces exactly that schema ([`shape`]), and the reference document prints it
+//! ([`document`]). Entry points: [`ClientMessage`], [`ServerMessage`], [`decode_client`], [`encode_server`].
 
+pub mod contract;
+pub mod decode;
 pub mod entity;
 pub mod ids;
+pub mod limits;
+mod shape;
+pub mod text;
 
+pub use decode::{Rejection, decode_client, decode_server, encode_client, encode_server};
 pub use entity::*;
 pub use ids::*;
 
@@ -51,11 +59,15 @@ pub struct ClientEnvelope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hello {
+    /// Version of the client; may be empty.
+    #[schemars(length(max = limits::NAME_CHARS))]
     pub mod_version: String,
     /// Always 1.
+    #[schemars(schema_with = "contract::one")]
     pub protocol: u8,
     /// "mod", "cli", ... (informational).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::NAME_CHARS))]
     pub client: Option<String>,
 }
 
@@ -63,6 +75,7 @@ pub struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GoalSubmit {
+    #[schemars(length(min = 1, max = limits::GOAL_TEXT_CHARS), regex(pattern = r"\S"))]
     pub text: String,
     /// Defaults to the only or most recently added repository.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +87,9 @@ pub struct GoalSubmit {
 #[serde(rename_all = "camelCase")]
 pub struct UserMessage {
     /// Agent id or "all". With "all", a leading "@name" in the text routes to that agent.
+    #[schemars(length(min = 1, max = limits::ID_CHARS), regex(pattern = r"\S"))]
     pub to: String,
+    #[schemars(length(min = 1, max = limits::MESSAGE_TEXT_CHARS), regex(pattern = r"\S"))]
     pub text: String,
 }
 
@@ -88,6 +103,7 @@ pub struct AnswerDecision {
     pub option: Option<OptionChoice>,
     /// Free text (questions) or feedback (merge "Request changes").
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::ANSWER_TEXT_CHARS))]
     pub text: Option<String>,
 }
 
@@ -96,7 +112,7 @@ pub struct AnswerDecision {
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum OptionChoice {
-    Label(String),
+    Label(#[schemars(length(max = limits::OPTION_LABEL_CHARS))] String),
     Index(u32),
 }
 
@@ -108,6 +124,7 @@ pub struct TaskAction {
     pub action: TaskActionKind,
     /// Reassign: agent id. Prioritize: integer priority (default: bump to top).
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::ID_CHARS))]
     pub arg: Option<String>,
 }
 
@@ -119,6 +136,7 @@ pub struct AgentAction {
     pub action: AgentActionKind,
     /// Spawn: optional task id to assign to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = limits::ID_CHARS))]
     pub arg: Option<String>,
 }
 
@@ -126,12 +144,14 @@ pub struct AgentAction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DiffRequest {
+    #[schemars(length(min = 1, max = limits::ID_CHARS), regex(pattern = r"\S"))]
     pub request_id: String,
     pub repo_id: RepoId,
     /// Worktree id; an agent id resolves to that agent's current worktree.
     pub worktree: WorktreeId,
     /// This product's own optional field: one file of the diff, whole. Other Foremen ignore it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = limits::PATH_CHARS), regex(pattern = r"\S"))]
     pub path: Option<String>,
 }
 
@@ -139,6 +159,7 @@ pub struct DiffRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RepoAdd {
+    #[schemars(length(min = 1, max = limits::PATH_CHARS), regex(pattern = r"\S"))]
     pub path: String,
 }
 
@@ -148,28 +169,37 @@ pub struct RepoAdd {
 pub enum ServerMessage {
     #[serde(rename = "snapshot")]
     Snapshot(Box<Snapshot>),
+    /// An agent was created or changed. Replace by `agent.id`.
     #[serde(rename = "agent.upsert")]
     AgentUpsert { agent: Agent },
+    /// New log lines of an agent: append, keep a bounded tail.
     #[serde(rename = "agent.log", rename_all = "camelCase")]
     AgentLog { agent_id: AgentId, entries: Vec<LogEntry> },
     #[serde(rename = "agent.say")]
     AgentSay(AgentSay),
+    /// A task was created or changed. Replace by `task.id`.
     #[serde(rename = "task.upsert")]
     TaskUpsert { task: Task },
+    /// A decision was opened, answered or cancelled. Replace by `decision.id`.
     #[serde(rename = "decision.upsert")]
     DecisionUpsert { decision: Decision },
+    /// A repository was added or changed (worktrees, tests, head, dirty). Replace by `repo.id`.
     #[serde(rename = "repo.upsert")]
     RepoUpsert { repo: Repo },
+    /// A memory note was written. Replace by `entry.id`.
     #[serde(rename = "memory.upsert")]
     MemoryUpsert { entry: MemoryEntry },
+    /// A goal was created, or its progress or status changed. Replace by `goal.id`; the latest is the current one.
     #[serde(rename = "goal.upsert")]
     GoalUpsert { goal: Goal },
+    /// One more line of the activity feed: append, keep a bounded tail.
     #[serde(rename = "feed.add")]
     FeedAdd { item: FeedItem },
     #[serde(rename = "diff")]
     Diff(Box<Diff>),
     #[serde(rename = "notify")]
     Notify(Notify),
+    /// State of the engine or its login changed.
     #[serde(rename = "foreman.status")]
     ForemanStatus { status: ForemanStatus },
     #[serde(rename = "ack")]
@@ -216,6 +246,7 @@ pub struct AgentSay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Diff {
+    #[schemars(length(min = 1))]
     pub request_id: String,
     pub repo_id: RepoId,
     pub worktree: WorktreeId,
@@ -247,6 +278,7 @@ pub struct Notify {
 #[serde(rename_all = "camelCase")]
 pub struct Ack {
     /// The `id` of the client message being acknowledged.
+    #[schemars(length(min = 1))]
     pub re: String,
     pub ok: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
