@@ -8,6 +8,5 @@ pub mod foreman;
 pub mod policy;
 pub mod protocol;
 pub mod transport;
-pub mod turn;
-pub mod client;
 pub mod tui;
+pub mod turn;

@@ -1,5 +1,7 @@
 //! What `update` wants done outside the model. The loop in `mod.rs` is the only doer.
 
+use std::path::PathBuf;
+
 use super::highlight::HighlightJob;
 use crate::protocol::ClientMessage;
 
@@ -16,6 +18,8 @@ pub enum Cmd {
     Title(String),
     /// Append to the history file.
     Remember(String),
+    /// Read the subdirectories of a directory, for completing a path.
+    List(PathBuf),
     /// Colour a file of a diff on the worker.
     Highlight(HighlightJob),
     Suspend,

@@ -41,6 +41,7 @@ use self::model::{LinkState, Model};
 use self::msg::{Msg, Now};
 use self::terminal::{Input, Screen};
 use self::theme::{Depth, ThemeName};
+use crate::client::console::{Listing, Places};
 use crate::client::{Link, LinkEvent};
 
 /// What the screen is told when it starts.
@@ -191,6 +192,7 @@ async fn show(link: Link, options: UiOptions) -> Result<UiExit, UiError> {
     let mut model = Model::new(options, screen.size(), TimeZone::system());
     let mut stage =
         Stage { screen, link, begin: Instant::now(), history, highlighter: None, results: sink };
+    model.console.places = places();
     stage.remember_past(&mut model);
     Ok(turn(&mut stage, &mut model, &mut signals, &mut input).await)
 }
@@ -243,7 +245,7 @@ async fn turn(
                 urgent = true;
                 stage.take_input(model, got, input).await
             }
-            event = stage.link.next() => stage.take_link(model, event).await,
+            event = stage.link.next(), if !matches!(model.link, LinkState::Ended(_)) => stage.take_link(model, event).await,
             () = sleep => {
                 if deadline.is_some_and(|at| at <= stage.now().mono_ms) {
                     stage.apply(model, Msg::Tick).await
@@ -309,7 +311,7 @@ impl Stage {
                 return Step::Leave(exit);
             }
             // Once it is down, the next event comes with the next attempt.
-            if matches!(model.link, LinkState::Down { .. }) {
+            if matches!(model.link, LinkState::Down { .. } | LinkState::Ended(_)) {
                 break;
             }
             next = self.link.next().now_or_never();
@@ -342,7 +344,7 @@ impl Stage {
     async fn run(&mut self, model: &mut Model, errand: Cmd) -> io::Result<Done> {
         match errand {
             Cmd::Send { token, message } => {
-                let result = self.link.send(message).await.map_err(|_| "not connected to the Foreman".to_owned());
+                let result = self.link.send(message).await.map_err(|error| error.to_string());
                 return Ok(Done::Msg(Msg::Sent { token, result }));
             }
             Cmd::Copy(text) => self.screen.copy(&text)?,
@@ -357,6 +359,7 @@ impl Stage {
                     return Ok(Done::Msg(Msg::Trouble(text)));
                 }
             }
+            Cmd::List(dir) => self.list(dir),
             Cmd::Highlight(job) => self.highlight(job),
             Cmd::Suspend => {
                 self.screen.suspend()?;
@@ -371,6 +374,14 @@ impl Stage {
         Ok(Done::Nothing)
     }
 
+    /// Reads a directory aside: it may lie on a slow disk.
+    fn list(&self, dir: PathBuf) {
+        let results = self.results.clone();
+        tokio::task::spawn_blocking(move || {
+            let _ = results.send(Input::Msg(Msg::Listed(subdirectories(dir))));
+        });
+    }
+
     fn highlight(&mut self, job: highlight::HighlightJob) {
         if self.highlighter.is_none() {
             let results = self.results.clone();
@@ -383,6 +394,28 @@ impl Stage {
             worker.push(job);
         }
     }
+}
+
+/// Names that a directory offers for completion at most.
+const NAMES: usize = 2_000;
+
+fn subdirectories(dir: PathBuf) -> Listing {
+    let mut names: Vec<String> = std::fs::read_dir(&dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .take(NAMES)
+        .collect();
+    names.sort();
+    Listing { dir, names }
+}
+
+/// Where relative paths and `~` lead; none without a working directory.
+fn places() -> Option<Places> {
+    let cwd = std::env::current_dir().ok()?;
+    Some(Places { cwd, home: std::env::var_os("HOME").map(PathBuf::from), listing: None })
 }
 
 /// What an errand leaves to do.

@@ -2,6 +2,7 @@
 //! drafts, overlays, toasts). Changed by `update` alone.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use jiff::tz::TimeZone;
 use ratatui::layout::Size;
@@ -14,6 +15,7 @@ use super::glyphs::{GlyphSet, Glyphs};
 use super::msg::{Now, TerminalFocus};
 use super::theme::{Depth, Theme, ThemeName};
 use crate::client::Mirror;
+use crate::client::console::Places;
 use crate::protocol::{AgentId, DecisionId, EpochMs, MemoryId, NotifyLevel, TaskId};
 
 /// The screen's state.
@@ -65,6 +67,8 @@ pub enum Leaving {
 pub enum LinkState {
     Connecting,
     Up,
+    /// Over for good; nothing will come any more.
+    Ended(String),
     /// Lost; `retry_at_ms` is on the monotonic clock.
     Down {
         why: String,
@@ -142,6 +146,10 @@ pub struct ConsoleUi {
     /// What stood there before the history was asked.
     pub stash: String,
     pub echo: Echo,
+    /// What relative paths and `~` mean, and the directory that is being completed.
+    pub places: Option<Places>,
+    /// The directory that was asked for last.
+    pub listing_asked: Option<PathBuf>,
     /// An Enter that came in a burst, and until when (monotonic) it may turn out to be part of a paste.
     pub held_enter: Option<u64>,
     /// The burst that goes on has held a line break: it is a paste, and none of its Enters sends.
@@ -329,7 +337,7 @@ impl Model {
                 let left = retry_at_ms - self.now.mono_ms;
                 Some(self.now.mono_ms + if left.is_multiple_of(1000) { 1000 } else { left % 1000 })
             }
-            LinkState::Down { .. } | LinkState::Connecting | LinkState::Up => None,
+            LinkState::Down { .. } | LinkState::Connecting | LinkState::Up | LinkState::Ended(_) => None,
         };
         let held = self.console.held_enter;
         toasts.chain(held).chain(notice).chain(guard).chain(attention).chain(retry).min()

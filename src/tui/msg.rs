@@ -4,6 +4,7 @@ use ratatui::layout::{Position, Size};
 
 use super::keys::Key;
 use crate::client::LinkEvent;
+use crate::client::console::Listing;
 use crate::protocol::EpochMs;
 
 /// The two clocks of one moment: durations come from `mono_ms`, shown times from `wall`.
@@ -35,6 +36,8 @@ pub enum Msg {
     Resumed,
     /// Something outside the team failed; the text is for the person.
     Trouble(String),
+    /// The subdirectories of a directory that completion asked for.
+    Listed(Listing),
     /// A highlighted file of a diff has come back from the worker.
     Highlighted(super::highlight::Highlighted),
 }

@@ -53,6 +53,12 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Cmd> {
         }
         Msg::Resumed => model.dirty = true,
         Msg::Trouble(text) => toast(model, NotifyLevel::Warn, text),
+        Msg::Listed(listing) => {
+            if let Some(places) = model.console.places.as_mut() {
+                places.listing = Some(listing);
+                model.dirty = true;
+            }
+        }
         Msg::Highlighted(done) => {
             if let Some(Overlay::Diff(diff)) = model.overlays.iter_mut().rev().find(|o| matches!(o, Overlay::Diff(_)))
                 && diff.take_colours(done)
@@ -61,6 +67,7 @@ pub fn update(model: &mut Model, now: Now, msg: Msg) -> Vec<Cmd> {
             }
         }
     }
+    console::want_listing(model, &mut out);
     podium::settle(model);
     expire(model);
     link::attention(model, &mut out);

@@ -147,3 +147,69 @@ fn a_long_text_wraps() {
     assert!(area.height > 2, "{area:?}");
     stage.shows("Enter ");
 }
+
+/// The right end says what Enter will do while one types, a ghost shows how the word goes on, and Tab takes it.
+#[test]
+fn the_right_end_and_the_ghost() {
+    let mut stage = Stage::busy(MIDDLE);
+    stage.keys(":");
+    stage.type_text("/answer d2 Mer");
+    stage.shows("/answer d2 Merge");
+    stage.keys("Tab");
+    assert_eq!(content(&stage.model.console.text).trim_end(), "/answer d2 Merge");
+    stage.keys("Enter");
+    assert_eq!(stage.answers()[0].decision_id.as_str(), "d2");
+    stage.type_text("@ki");
+    stage.keys("Right");
+    assert_eq!(content(&stage.model.console.text).trim_end(), "@kit");
+}
+
+/// `/answer` without an id means the decision on the podium.
+#[test]
+fn answer_without_an_id_means_the_shown_one() {
+    let mut stage = Stage::busy(MIDDLE);
+    stage.keys("n ] ] :");
+    assert_eq!(stage.model.podium.shown, Some("d2".into()));
+    stage.type_text("/answer Merge");
+    stage.keys("Enter");
+    assert_eq!(stage.answers()[0].decision_id.as_str(), "d2");
+}
+
+/// Local commands open their pages; a diff opens by worktree or decision.
+#[test]
+fn local_commands_open_pages() {
+    for (line, words) in [
+        ("/status", "engine"),
+        ("/agents", "Refactorer"),
+        ("/tasks", "Stretch"),
+        ("/decisions", "withdrawn"),
+        ("/feed", "planned 9 tasks"),
+        ("/memory", "Regex notes"),
+        ("/memory kit/regex-notes", "flag"),
+        ("/help", "write to the team"),
+        ("/diff d2", "asking for the diff"),
+        ("/diff kit-t5", "asking for the diff"),
+    ] {
+        let mut snapshot = fixture::busy();
+        snapshot.decisions[0].status = DecisionStatus::Cancelled;
+        let mut stage = Stage::with(MIDDLE, snapshot);
+        stage.keys(":");
+        stage.type_text(line);
+        stage.keys("Enter");
+        stage.shows(words);
+        stage.keys("Esc");
+        assert_eq!(stage.model.focus, Pane::Console, "{line} came from the console and goes back there");
+    }
+}
+
+/// Completing a path asks for its directory once, aside.
+#[test]
+fn paths_are_completed() {
+    use agentcraft_tui::client::console::Listing;
+    let mut stage = console();
+    stage.type_text("/repo add ~/po");
+    let asked: Vec<_> = stage.cmds.iter().filter(|c| matches!(c, Cmd::List(_))).collect();
+    assert_eq!(asked, [&Cmd::List("/home/ada".into())]);
+    stage.msg(Msg::Listed(Listing { dir: "/home/ada".into(), names: vec!["pocket-notes".to_owned(), "src".to_owned()] }));
+    stage.shows("~/pocket-notes");
+}

@@ -1,6 +1,7 @@
 //! A screen without a terminal: a model, a clock that the test moves, and what `update` wanted done.
 
 use agentcraft_tui::client::LinkEvent;
+use agentcraft_tui::client::console::Places;
 use agentcraft_tui::protocol::{Ack, AnswerDecision, ClientMessage, ServerMessage, Snapshot};
 use agentcraft_tui::tui::UiOptions;
 use agentcraft_tui::tui::cmd::Cmd;
@@ -44,7 +45,9 @@ pub const LARGE: Size = Size { width: 200, height: 60 };
 impl Stage {
     /// Not connected yet.
     pub fn dark(size: Size, options: UiOptions) -> Self {
-        Self { model: Model::new(options, size, TimeZone::UTC), ms: 1_000, cmds: Vec::new(), sent: 0 }
+        let mut model = Model::new(options, size, TimeZone::UTC);
+        model.console.places = Some(Places { cwd: "/home/ada".into(), home: Some("/home/ada".into()), listing: None });
+        Self { model, ms: 1_000, cmds: Vec::new(), sent: 0 }
     }
 
     /// Connected, with this snapshot, and everything settled.

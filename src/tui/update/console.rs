@@ -5,7 +5,7 @@ use super::super::focus::Pane;
 use super::super::keys::{Action, Code, Key};
 use super::super::model::{Echo, Model, PageKind, Pending, content, field};
 use super::{BURST_GAP_MS, leave, link, open_page, overlay, panes, perform, send, toast};
-use crate::client::console::{self, ConsoleContext, ConsoleLine, LocalCommand};
+use crate::client::console::{self, ConsoleContext, ConsoleLine, DiffOf, LocalCommand};
 use crate::protocol::{Ack, NotifyLevel};
 use crate::tui::field::edit;
 
@@ -115,7 +115,27 @@ fn recall(model: &mut Model, action: Action) {
 
 /// The context in which a line is read.
 pub(crate) fn context(model: &Model) -> Option<ConsoleContext<'_>> {
-    model.mirror().map(|mirror| ConsoleContext { mirror, shown_decision: model.podium.shown.as_ref() })
+    let context = model.mirror().map(|mirror| ConsoleContext::new(mirror, model.podium.shown.as_ref()))?;
+    Some(match &model.console.places {
+        Some(places) => context.with_places(places),
+        None => context,
+    })
+}
+
+/// Asks for the directory that completing the written path needs, once.
+pub(super) fn want_listing(model: &mut Model, out: &mut Vec<Cmd>) {
+    let line = content(&model.console.text);
+    if !line.trim_start().starts_with("/repo") {
+        model.console.listing_asked = None;
+        return;
+    }
+    let wanted = context(model).and_then(|context| console::wanted_listing(&line, &context));
+    if let Some(dir) = wanted
+        && model.console.listing_asked.as_ref() != Some(&dir)
+    {
+        model.console.listing_asked = Some(dir.clone());
+        out.push(Cmd::List(dir));
+    }
 }
 
 /// What the first completion would add behind the cursor, when the cursor is at the end of the text.
@@ -194,6 +214,17 @@ fn local(model: &mut Model, command: LocalCommand, out: &mut Vec<Cmd>) {
         LocalCommand::Decisions => open_page(model, PageKind::Decisions),
         LocalCommand::Feed => open_page(model, PageKind::Feed),
         LocalCommand::Memory(id) => overlay::open_library(model, id),
+        LocalCommand::Diff { repo, worktree, of } => {
+            let decision = match of {
+                DiffOf::Decision(id) => Some(id),
+                DiffOf::Worktree | DiffOf::Task(_) => None,
+            };
+            panes::open_diff(model, Some((repo, worktree)), decision, out);
+        }
+        // For scripts; on the screen one simply looks.
+        LocalCommand::Wait(_) => {
+            model.console.echo = Echo::Refused("/wait is for scripts: the screen shows what happens".to_owned());
+        }
     }
 }
 

@@ -32,6 +32,10 @@ pub(super) fn on_link(model: &mut Model, event: LinkEvent, out: &mut Vec<Cmd>) {
             model.link = LinkState::Down { why, retry_at_ms: model.now.mono_ms + retry_in_ms };
             lost(model, "the connection was lost before the Foreman answered");
         }
+        LinkEvent::Ended { why } => {
+            model.link = LinkState::Ended(why);
+            lost(model, "the Foreman ended before it answered");
+        }
         LinkEvent::Message(message) => on_message(model, message, out),
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
     if two_rows {
         let mut right = Vec::new();
         // While the line is down, why it is down is worth more than which engine it was.
-        if !matches!(model.link, LinkState::Down { .. }) {
+        if !matches!(model.link, LinkState::Down { .. } | LinkState::Ended(_)) {
             engine(model, &mut right);
         }
         link(model, &mut right);
@@ -46,7 +46,7 @@ fn goal(model: &Model) -> Line<'static> {
     let Some(goal) = model.goal() else {
         let (dot, words) = match (&model.link, model.mirror().is_some()) {
             (LinkState::Up, true) => (g.dot, "No goal yet: press : and type what the team should do"),
-            (LinkState::Down { .. }, _) => (g.off, "Not connected"),
+            (LinkState::Down { .. } | LinkState::Ended(_), _) => (g.off, "Not connected"),
             (LinkState::Connecting | LinkState::Up, _) => (g.off, "Connecting to the Foreman"),
         };
         return Line::from(vec![Span::styled(format!("{dot} "), t.muted()), Span::styled(words, t.muted())]);
@@ -133,6 +133,10 @@ fn link(model: &Model, right: &mut Vec<Span<'static>>) {
                 gap(right);
                 right.push(Span::styled("attached", t.muted()));
             }
+        }
+        LinkState::Ended(why) => {
+            gap(right);
+            right.push(span(&format!("{} the Foreman has ended: {why}; q leaves", model.glyphs.fail), t.error()));
         }
         LinkState::Connecting => {
             gap(right);

@@ -42,6 +42,7 @@ fn empty(model: &Model, buf: &mut Buffer, inner: Rect) {
             "The lead plans it into tasks; workers do them; you approve each merge.",
         ],
         (LinkState::Down { .. }, _) => &["Not connected to the Foreman; trying again."],
+        (LinkState::Ended(_), _) => &["The Foreman has ended."],
         (LinkState::Connecting, _) => &["Connecting to the Foreman."],
     };
     let top = usize::from(inner.height).saturating_sub(words.len()) / 2;
