@@ -15,4 +15,5 @@ pub mod runtime;
 pub mod server;
 pub mod store;
 pub mod transport;
+pub mod tui;
 pub mod turn;
