@@ -1,6 +1,6 @@
 //! The reference document and the JSON Schema, generated from the types.
 //!
-//! Copies are in `docs/`; a test checks that they are fresh. Entry points: [`reference`] and [`schema`].
+//! Copies are in `docs/`; a test checks that they are fresh. Entry points: [`reference()`] and [`schema`].
 
 mod fields;
 

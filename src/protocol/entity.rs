@@ -368,7 +368,7 @@ pub struct Worktree {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryEntry {
-    /// "shared/<slug>" or "<agentId>/<slug>".
+    /// `shared/<slug>` or `<agentId>/<slug>`.
     pub id: MemoryId,
     /// "shared" or an agent id.
     pub scope: String,

@@ -2,7 +2,7 @@
 //! from the types.
 //!
 //! Knows nobody else in this crate. The Rust types are the one source of truth: the JSON Schema is derived from them
-//! ([`contract`]), the decoder enforces exactly that schema ([`shape`]), and the reference document prints it
+//! ([`contract`]), the decoder enforces exactly that schema, and the reference document prints it
 //! ([`document`]). Entry points: [`ClientMessage`], [`ServerMessage`], [`decode_client`], [`encode_server`].
 
 pub mod contract;
