@@ -8,9 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::effects::Places;
 use super::git_work::identity;
-use super::leftovers;
 use crate::engine::ci::{self, CiRun};
-use crate::engine::process::{ChildSpec, run};
+use crate::engine::process::{ChildSpec, PROFILE_MARK, run};
 use crate::foreman::effect::{
     AgentIdentity, CiOutcome, PrepareFailure, PrepareWorktree, PreparedWorktree, WorktreeRef,
 };
@@ -27,7 +26,7 @@ fn environment(places: &Places, dir: &Path, who: &AgentIdentity, agent: &str) ->
         tracing::warn!(path = %scratch.display(), %error, "no scratch directory");
     }
     let mut env = agent_environment(std::env::vars_os(), dir, &identity(who), &scratch);
-    env.push((leftovers::MARK.into(), places.profile_id.clone().into()));
+    env.push((PROFILE_MARK.into(), places.profile_id.clone().into()));
     env
 }
 

@@ -3,9 +3,6 @@
 //! Whatever an engine, a test run or a setup command starts carries the mark of its profile. While this process holds
 //! the profile's lock no other living Foreman does, so whoever carries the mark at start-up is left over.
 
-/// Environment variable of every child process; its value is the profile's id.
-pub const MARK: &str = "AGENTCRAFT_PROFILE_ID";
-
 #[cfg(target_os = "linux")]
 pub(crate) use linux::end_leftovers;
 
@@ -25,7 +22,7 @@ mod linux {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    use super::MARK;
+    use crate::engine::process::PROFILE_MARK;
 
     /// Time to end by itself, and after the kill.
     const GRACE: Duration = Duration::from_millis(800);
@@ -46,26 +43,28 @@ mod linux {
             return Vec::new();
         }
         signal(&found, Signal::TERM);
-        let mut alive = wait(&found, GRACE);
-        // What they started meanwhile carries the mark too.
-        let more = find(profile_id);
-        if !more.is_empty() {
-            signal(&more, Signal::KILL);
-            alive = wait(&more, AFTER_KILL);
+        wait(&found, GRACE);
+        // What is started while others are killed carries the mark too: again, until nobody is left.
+        let until = Instant::now() + AFTER_KILL;
+        let mut alive = find(profile_id);
+        while !alive.is_empty() && Instant::now() < until {
+            signal(&alive, Signal::KILL);
+            wait(&alive, until.saturating_duration_since(Instant::now()));
+            alive = find(profile_id);
         }
         let mut names: Vec<&str> = found.iter().map(|left| left.name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
         let mut said = vec![format!("{} left-over processes were ended ({})", found.len(), names.join(", "))];
         if !alive.is_empty() {
-            let pids: Vec<String> = alive.iter().map(ToString::to_string).collect();
+            let pids: Vec<String> = alive.iter().map(|left| left.pid.to_string()).collect();
             said.push(format!("left-over processes that do not end: {}", pids.join(", ")));
         }
         said
     }
 
     fn find(profile_id: &str) -> Vec<Leftover> {
-        let mark = format!("{MARK}={profile_id}");
+        let mark = format!("{PROFILE_MARK}={profile_id}");
         let own = own_line();
         let user = rustix::process::geteuid().as_raw();
         let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
@@ -118,14 +117,10 @@ mod linux {
         }
     }
 
-    /// Those still there after the time.
-    fn wait(all: &[Leftover], time: Duration) -> Vec<i32> {
+    /// Waits until all are over, at most so long.
+    fn wait(all: &[Leftover], time: Duration) {
         let until = Instant::now() + time;
-        loop {
-            let alive: Vec<i32> = all.iter().map(|left| left.pid).filter(|pid| !is_over(*pid)).collect();
-            if alive.is_empty() || Instant::now() >= until {
-                return alive;
-            }
+        while all.iter().any(|left| !is_over(left.pid)) && Instant::now() < until {
             std::thread::sleep(STEP);
         }
     }
@@ -138,7 +133,7 @@ mod linux {
         fn sleeper(script: &str, id: &str) -> std::process::Child {
             Command::new("sh")
                 .args(["-c", script])
-                .env(MARK, id)
+                .env(PROFILE_MARK, id)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .spawn()

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::foreman::{Foreman, Settings};
-use crate::protocol::{DiffRequest, Hello, RepoAdd, UserMessage};
+use crate::protocol::{Ack, DiffRequest, Hello, RepoAdd, Snapshot, UserMessage};
 use crate::runtime::inbox::{Senders, inbox};
 use crate::store::{FILE_NAME, StoreOptions};
 use crate::transport::{Connection, Connector, Delivery, LinkKind};

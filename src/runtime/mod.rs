@@ -10,7 +10,7 @@ mod core;
 mod effects;
 mod git_work;
 mod inbox;
-pub mod leftovers;
+mod leftovers;
 mod loop_;
 mod memory_files;
 mod memory_watch;

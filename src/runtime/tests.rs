@@ -5,6 +5,7 @@ use tempfile::TempDir;
 
 use super::profile::{Profile, ProfileError, find_running};
 use super::*;
+use crate::engine::sim::{Sim, SimOptions};
 use crate::protocol::{
     Ack, ClientEnvelope, ClientMessage, Hello, MemoryId, RepoAdd, ServerMessage, Snapshot, UserMessage,
 };
@@ -17,8 +18,17 @@ fn run(test: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test);
 }
 
-fn engine(_facts: watch::Receiver<Arc<Facts>>) -> Engine {
-    Engine
+fn engine(home: &Path, facts: watch::Receiver<Arc<Facts>>) -> Engine {
+    let options = SimOptions {
+        speed: 1000.0,
+        seed: 1,
+        showcase: None,
+        ambient: false,
+        scratch: home.join("sim/scratch"),
+        env: std::env::vars_os().chain([("GIT_CONFIG_GLOBAL".into(), "/dev/null".into())]).collect(),
+        facts,
+    };
+    Engine::Sim(Arc::new(Sim::new(options).unwrap()))
 }
 
 fn start(home: &Path) -> Handle {
@@ -29,7 +39,7 @@ fn start_with(home: &Path, repos: Vec<PathBuf>) -> Handle {
     let (facts, seen) = watch::channel(Arc::default());
     let profile = Profile::claim(home, "sim").unwrap();
     let config =
-        RuntimeConfig { profile, settings: Settings::default(), engine: engine(seen), facts, repos, goal: None };
+        RuntimeConfig { profile, settings: Settings::default(), engine: engine(home, seen), facts, repos, goal: None };
     Runtime::start(config).unwrap()
 }
 
@@ -166,7 +176,7 @@ fn a_damaged_database_keeps_the_foreman_from_starting() {
         let config = RuntimeConfig {
             profile,
             settings: Settings::default(),
-            engine: engine(seen),
+            engine: engine(&home, seen),
             facts,
             repos: Vec::new(),
             goal: None,

@@ -23,7 +23,7 @@ pub struct JournalBounds {
 
 impl Default for JournalBounds {
     fn default() -> Self {
-        Self { bytes: 32 * 1024 * 1024, age_ms: 14 * 24 * 60 * 60 * 1000 }
+        Self { bytes: 16 * 1024 * 1024, age_ms: 14 * 24 * 60 * 60 * 1000 }
     }
 }
 

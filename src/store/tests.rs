@@ -336,7 +336,9 @@ fn a_full_disk_stores_nothing_of_the_burst_and_recovers() {
     assert_eq!(store.reload().unwrap().tasks.keys().cloned().collect::<Vec<_>>(), [TaskId::nth(1)]);
     cap(&store, pages + 2);
     assert!(store.commit(3, &big).is_err(), "still full");
+    assert!(matches!(store.probe(), Err(StoreError::Full { .. })));
     cap(&store, u32::MAX >> 1);
+    store.probe().unwrap();
     store.commit(4, &big).unwrap();
     assert_eq!(store.reload().unwrap().tasks.len(), 39);
 }
@@ -444,6 +446,8 @@ fn a_lock_of_another_program_is_said() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.commit(1, &[task(1, "x")]).unwrap_err();
     assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    assert!(matches!(store.probe(), Err(StoreError::Busy { .. })));
+    assert_eq!(store.reload().unwrap(), State::default(), "reading needs no lock");
     other.execute_batch("ROLLBACK").unwrap();
     store.commit(1, &[task(1, "x")]).unwrap();
 }
