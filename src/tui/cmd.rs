@@ -9,11 +9,17 @@ use crate::protocol::ClientMessage;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cmd {
     /// Send to the Foreman; `Msg::Sent` comes back with the token.
-    Send { token: u64, message: ClientMessage },
+    Send {
+        token: u64,
+        message: ClientMessage,
+    },
     /// To the clipboard, by OSC 52.
     Copy(String),
     /// A notice of the desktop (OSC 9 and 777) and the bell. Both texts are cleaned and on one line.
-    Notice { title: String, body: String },
+    Notice {
+        title: String,
+        body: String,
+    },
     /// The window's title.
     Title(String),
     /// Append to the history file.

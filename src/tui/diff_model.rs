@@ -4,14 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::highlight::{HighlightJob, Highlighted, LineColours};
 use super::field::{content, field};
+use super::highlight::{HighlightJob, Highlighted, LineColours};
 use super::theme::ThemeName;
 use tui_textarea::TextArea;
 
-use crate::protocol::{
-    DecisionId, Diff, DiffFile, DiffLine, DiffLineKind, DiffRequest, RepoId, WorktreeId,
-};
+use crate::protocol::{DecisionId, Diff, DiffFile, DiffLine, DiffLineKind, DiffRequest, RepoId, WorktreeId};
 
 /// One row of the diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,12 +107,7 @@ impl DiffUi {
 
     /// The request for the whole diff, or for one file whole. Its id is set when it is sent.
     pub fn request(&self, path: Option<String>) -> DiffRequest {
-        DiffRequest {
-            request_id: String::new(),
-            repo_id: self.repo.clone(),
-            worktree: self.worktree.clone(),
-            path,
-        }
+        DiffRequest { request_id: String::new(), repo_id: self.repo.clone(), worktree: self.worktree.clone(), path }
     }
 
     /// Notes that a request went out.
@@ -450,9 +443,7 @@ fn spot(file: &DiffFile, line: &DiffLine) -> Spot {
 
 /// Whether the Foreman left out lines of a file: its counts say more than its hunks hold.
 pub(crate) fn is_cut(file: &DiffFile) -> bool {
-    let held = |kind: DiffLineKind| {
-        file.hunks.iter().flat_map(|h| &h.lines).filter(|l| l.kind == kind).count()
-    };
+    let held = |kind: DiffLineKind| file.hunks.iter().flat_map(|h| &h.lines).filter(|l| l.kind == kind).count();
     !file.binary
         && (usize::try_from(file.additions).is_ok_and(|n| n > held(DiffLineKind::Add))
             || usize::try_from(file.deletions).is_ok_and(|n| n > held(DiffLineKind::Del)))

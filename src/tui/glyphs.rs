@@ -185,8 +185,27 @@ mod tests {
         for set in [GlyphSet::Unicode, GlyphSet::Ascii] {
             let g = Glyphs::of(set);
             let mut all = vec![
-                g.ellipsis, g.bar, g.dot, g.separator, g.pointer, g.full, g.empty, g.up, g.down, g.waits, g.ok, g.fail,
-                g.running, g.paused, g.off, g.warn, g.tool, g.arrow, g.horizontal, g.vertical, g.thumb,
+                g.ellipsis,
+                g.bar,
+                g.dot,
+                g.separator,
+                g.pointer,
+                g.full,
+                g.empty,
+                g.up,
+                g.down,
+                g.waits,
+                g.ok,
+                g.fail,
+                g.running,
+                g.paused,
+                g.off,
+                g.warn,
+                g.tool,
+                g.arrow,
+                g.horizontal,
+                g.vertical,
+                g.thumb,
             ];
             all.extend(g.corners);
             all.extend(AgentState::ALL.iter().map(|s| g.state(*s)));

@@ -47,8 +47,7 @@ impl HighlightJob {
         if file.binary || lines().count() > LINES || lines().any(|l| l.text.len() > LINE_BYTES) {
             return None;
         }
-        let hunks =
-            file.hunks.iter().map(|h| h.lines.iter().map(|l| (l.kind, l.text.clone())).collect()).collect();
+        let hunks = file.hunks.iter().map(|h| h.lines.iter().map(|l| (l.kind, l.text.clone())).collect()).collect();
         Some(Self { request: request.to_owned(), file: at, path: file.path.clone(), theme, hunks })
     }
 

@@ -179,7 +179,11 @@ pub struct Binding {
 }
 
 const fn shown(
-    place: Place, keys: &'static [&'static str], action: Action, what: &'static str, hint: &'static str,
+    place: Place,
+    keys: &'static [&'static str],
+    action: Action,
+    what: &'static str,
+    hint: &'static str,
 ) -> Binding {
     Binding { place, keys, action, what, hint: Hint::Shown(hint) }
 }
@@ -229,7 +233,13 @@ pub static KEYMAP: &[Binding] = &[
     bind(P::Diff, &["N", "p"], A::PreviousHunk, "previous hunk"),
     shown(P::Diff, &["Tab"], A::ToggleFiles, "between the list of files and the lines", "files"),
     shown(P::Diff, &["c"], A::Remark, "write a remark on the line", "remark"),
-    shown(P::Diff, &["r"], A::RequestChanges, "take the remarks to the decision, as Request changes", "request changes"),
+    shown(
+        P::Diff,
+        &["r"],
+        A::RequestChanges,
+        "take the remarks to the decision, as Request changes",
+        "request changes",
+    ),
     shown(P::Remark, &["Enter"], A::Submit, "keep the remark (an empty one goes away)", "keep"),
     shown(P::Remark, &["Alt-Enter", "Ctrl-j", "Shift-Enter"], A::NewLine, "begin a new line", "new line"),
     shown(P::Remark, &["Esc"], A::Back, "stop writing; the remark stays as it was", "leave it"),
@@ -366,7 +376,8 @@ mod tests {
     /// The console is one key away from everywhere that does not write text.
     #[test]
     fn the_console_is_reachable() {
-        for place in [P::Wall, P::Monitors, P::Podium, P::Feed, P::Diff, P::TaskCard, P::AgentCard, P::Library, P::Page] {
+        for place in [P::Wall, P::Monitors, P::Podium, P::Feed, P::Diff, P::TaskCard, P::AgentCard, P::Library, P::Page]
+        {
             assert_eq!(find(place, Key::char(':')), Some(A::Focus(Pane::Console)), "{place:?}");
             assert_eq!(find(place, Key::char('?')), Some(A::Help), "{place:?}");
         }

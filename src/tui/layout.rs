@@ -8,8 +8,8 @@ use ratatui::layout::{Position, Rect, Size};
 
 use super::focus::Pane;
 use super::model::Model;
-use super::{field, text};
 use super::world::COLUMNS;
+use super::{field, text};
 use crate::protocol::{AgentId, TaskId, TaskStatus};
 
 /// The smallest usable screen, in columns and rows.
@@ -130,12 +130,7 @@ pub fn areas(size: Size, model: &Model) -> Areas {
             let (top, rest) = split_top(body, podium);
             let (wall, rest) = split_top(rest, part(rest.height, 36, 6, 16));
             let (monitors, feed) = split_top(rest, part(rest.height, 62, 8, 40));
-            areas.panes = vec![
-                (Pane::Podium, top),
-                (Pane::Wall, wall),
-                (Pane::Monitors, monitors),
-                (Pane::Feed, feed),
-            ];
+            areas.panes = vec![(Pane::Podium, top), (Pane::Wall, wall), (Pane::Monitors, monitors), (Pane::Feed, feed)];
         }
         Shape::Compact => {
             let (left, right) = split_left(body, part(body.width, 56, 40, 110));
@@ -167,20 +162,14 @@ fn podium_rows(right: Rect, model: &Model) -> u16 {
         Some(decision) => {
             let columns = usize::from(right.width.saturating_sub(4)).max(1);
             let wrapped = |text: &str| text::wrap_all(text.trim(), columns).len();
-            let options: usize = decision
-                .options
-                .iter()
-                .map(|o| text::wrap(&text::clean(o), columns.saturating_sub(5)).len())
-                .sum();
+            let options: usize =
+                decision.options.iter().map(|o| text::wrap(&text::clean(o), columns.saturating_sub(5)).len()).sum();
             let notes = usize::from(model.podium.notice.is_some())
                 + model.podium.drafts.get(&decision.id).and_then(|d| d.refused.as_deref()).map_or(0, wrapped);
             // Edges, heading, a blank row before the options, what Enter does, the queue, the text field.
             let fixed = 6 + usize::from(answer_rows(model, right.width)).max(1);
-            let all = fixed
-                + wrapped(&decision.question)
-                + decision.context.as_deref().map_or(0, wrapped)
-                + options
-                + notes;
+            let all =
+                fixed + wrapped(&decision.question) + decision.context.as_deref().map_or(0, wrapped) + options + notes;
             u16::try_from(all).unwrap_or(most).clamp(10.min(most), most)
         }
     }
@@ -197,10 +186,7 @@ const fn part(whole: u16, percent: u16, least: u16, most: u16) -> u16 {
 /// The top `rows` and what is below.
 pub fn split_top(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);
-    (
-        Rect { height: rows, ..area },
-        Rect { y: area.y + rows, height: area.height - rows, ..area },
-    )
+    (Rect { height: rows, ..area }, Rect { y: area.y + rows, height: area.height - rows, ..area })
 }
 
 /// What is above, and the bottom `rows`.
@@ -212,10 +198,7 @@ pub fn split_bottom(area: Rect, rows: u16) -> (Rect, Rect) {
 /// The left `columns` and the rest.
 pub fn split_left(area: Rect, columns: u16) -> (Rect, Rect) {
     let columns = columns.min(area.width);
-    (
-        Rect { width: columns, ..area },
-        Rect { x: area.x + columns, width: area.width - columns, ..area },
-    )
+    (Rect { width: columns, ..area }, Rect { x: area.x + columns, width: area.width - columns, ..area })
 }
 
 /// The inside of a pane with an edge of one cell.

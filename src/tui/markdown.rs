@@ -288,8 +288,21 @@ mod tests {
         assert_eq!(
             plain(source, 40),
             [
-                "Plan", "", "First tags, then list.", "", "• one", "• two", "  • deep", "", "1. a", "2. b", "", "sh",
-                "│ cargo test", "", "│ said"
+                "Plan",
+                "",
+                "First tags, then list.",
+                "",
+                "• one",
+                "• two",
+                "  • deep",
+                "",
+                "1. a",
+                "2. b",
+                "",
+                "sh",
+                "│ cargo test",
+                "",
+                "│ said"
             ]
         );
     }

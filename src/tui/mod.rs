@@ -70,9 +70,9 @@ impl UiOptions {
     /// looks a variable up. The theme stays open where the environment does not say it.
     pub fn detect(read: impl Fn(&str) -> Option<String>) -> Self {
         // The last part of COLORFGBG is the background's colour number: 7 and 15 are the light ones.
-        let theme = read("COLORFGBG").and_then(|v| v.rsplit(';').next().map(str::to_owned)).map(|ground| {
-            if matches!(ground.as_str(), "7" | "15") { ThemeName::Light } else { ThemeName::Dark }
-        });
+        let theme = read("COLORFGBG")
+            .and_then(|v| v.rsplit(';').next().map(str::to_owned))
+            .map(|ground| if matches!(ground.as_str(), "7" | "15") { ThemeName::Light } else { ThemeName::Dark });
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| read(name).filter(|v| !v.is_empty()));
         let utf8 = locale.is_none_or(|l| {
             let l = l.to_ascii_lowercase();
@@ -123,8 +123,7 @@ pub fn run(link: Link, options: UiOptions) -> Result<UiExit, UiError> {
     let thread = std::thread::Builder::new()
         .name(terminal::THREAD.to_owned())
         .spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(UiError::Start)?;
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(UiError::Start)?;
             runtime.block_on(show(link, options))
         })
         .map_err(UiError::Start)?;
@@ -190,15 +189,17 @@ async fn show(link: Link, options: UiOptions) -> Result<UiExit, UiError> {
         .map_err(UiError::Start)?;
     let history = options.history.clone();
     let mut model = Model::new(options, screen.size(), TimeZone::system());
-    let mut stage =
-        Stage { screen, link, begin: Instant::now(), history, highlighter: None, results: sink };
+    let mut stage = Stage { screen, link, begin: Instant::now(), history, highlighter: None, results: sink };
     model.console.places = places();
     stage.remember_past(&mut model);
     Ok(turn(&mut stage, &mut model, &mut signals, &mut input).await)
 }
 
 async fn turn(
-    stage: &mut Stage, model: &mut Model, signals: &mut Signals, input: &mut UnboundedReceiver<Input>,
+    stage: &mut Stage,
+    model: &mut Model,
+    signals: &mut Signals,
+    input: &mut UnboundedReceiver<Input>,
 ) -> UiExit {
     let mut drawn_ms: Option<u64> = None;
     let mut urgent = true;
@@ -278,7 +279,10 @@ impl Stage {
 
     /// Takes what the reader has, up to a bound, before the next frame.
     async fn take_input(
-        &mut self, model: &mut Model, first: Option<Input>, input: &mut UnboundedReceiver<Input>,
+        &mut self,
+        model: &mut Model,
+        first: Option<Input>,
+        input: &mut UnboundedReceiver<Input>,
     ) -> Step {
         let mut next = first;
         for _ in 0..BURST {

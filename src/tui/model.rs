@@ -187,11 +187,20 @@ pub struct Attention {
 /// A message on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {
-    Console { line: String },
-    Answer { decision: DecisionId, draft: Draft },
+    Console {
+        line: String,
+    },
+    Answer {
+        decision: DecisionId,
+        draft: Draft,
+    },
     /// An action from a card; the words say which.
-    Action { what: String },
-    Diff { request: String },
+    Action {
+        what: String,
+    },
+    Diff {
+        request: String,
+    },
 }
 
 /// What can lie over the panes: one stack, one enum.

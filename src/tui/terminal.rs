@@ -497,7 +497,8 @@ mod tests {
         let begin = Instant::now();
         let alt = |c| Key { alt: true, ..Key::char(c) };
         let mut passed = String::new();
-        let keys = [alt(']')].into_iter().chain("11;rgb:1/2/3".chars().map(Key::char)).chain([alt('\\'), Key::char('q')]);
+        let keys =
+            [alt(']')].into_iter().chain("11;rgb:1/2/3".chars().map(Key::char)).chain([alt('\\'), Key::char('q')]);
         for key in keys {
             if !late.swallows(key, begin) {
                 passed.push_str(&key.name());

@@ -320,7 +320,9 @@ impl Theme {
                 let rgb = readable(rgb, self.palette.assumed_background);
                 Style::new().fg(Color::Rgb(rgb.0, rgb.1, rgb.2))
             }
-            Depth::Indexed => Style::new().fg(Color::Indexed(nearest_256(readable(rgb, self.palette.assumed_background)))),
+            Depth::Indexed => {
+                Style::new().fg(Color::Indexed(nearest_256(readable(rgb, self.palette.assumed_background))))
+            }
             Depth::Ansi | Depth::None => Style::new(),
         }
     }
@@ -425,8 +427,15 @@ mod tests {
     fn text_colours_have_contrast() {
         for palette in [DARK, LIGHT] {
             for ink in [
-                palette.muted, palette.accent, palette.needs, palette.ok, palette.warn, palette.error, palette.info,
-                palette.added, palette.removed,
+                palette.muted,
+                palette.accent,
+                palette.needs,
+                palette.ok,
+                palette.warn,
+                palette.error,
+                palette.info,
+                palette.added,
+                palette.removed,
             ] {
                 let ratio = contrast(ink.rgb, palette.assumed_background);
                 assert!(ratio >= READABLE, "{:02x?} has {ratio:.2}", ink.rgb);

@@ -178,7 +178,12 @@ pub(super) fn open_page(model: &mut Model, kind: PageKind) {
 }
 
 /// Puts a message on its way. A read-only screen sends nothing that changes the team.
-pub(super) fn send(model: &mut Model, out: &mut Vec<Cmd>, message: ClientMessage, pending: Pending) -> Result<u64, String> {
+pub(super) fn send(
+    model: &mut Model,
+    out: &mut Vec<Cmd>,
+    message: ClientMessage,
+    pending: Pending,
+) -> Result<u64, String> {
     if model.options.read_only && !matches!(message, ClientMessage::DiffRequest(_)) {
         return Err("this screen is read-only".to_owned());
     }
@@ -240,8 +245,8 @@ pub(super) fn write_to(model: &mut Model, start: &str) {
     }
 }
 
-pub(crate) use console::ghost;
 pub use console::HISTORY;
+pub(crate) use console::ghost;
 pub(crate) use overlay::choices;
 pub(crate) use podium::shown;
 

@@ -210,6 +210,9 @@ fn paths_are_completed() {
     stage.type_text("/repo add ~/po");
     let asked: Vec<_> = stage.cmds.iter().filter(|c| matches!(c, Cmd::List(_))).collect();
     assert_eq!(asked, [&Cmd::List("/home/ada".into())]);
-    stage.msg(Msg::Listed(Listing { dir: "/home/ada".into(), names: vec!["pocket-notes".to_owned(), "src".to_owned()] }));
+    stage.msg(Msg::Listed(Listing {
+        dir: "/home/ada".into(),
+        names: vec!["pocket-notes".to_owned(), "src".to_owned()],
+    }));
     stage.shows("~/pocket-notes");
 }

@@ -42,7 +42,10 @@ fn agents() -> Vec<Agent> {
     vec![
         agent("marlow", "Foreman & architect", "#3D4580", S::Thinking, "reviewing t4", Station::MergeStation),
         on_task(agent("juniper", "Researcher", "#8E66BF", S::Editing, "editing src/cli.ts", Station::Desk), "t3"),
-        on_task(agent("kit", "Builder & tester", "#3C74B3", S::Testing, "testing: node --test", Station::Testbench), "t5"),
+        on_task(
+            agent("kit", "Builder & tester", "#3C74B3", S::Testing, "testing: node --test", Station::Testbench),
+            "t5",
+        ),
         on_task(agent("wren", "Interface designer", "#E0A2BF", S::WaitingUser, "waiting for you", Station::User), "t4"),
         agent("rowan", "Refactorer & reviewer", "#802F6E", S::Error, "API overloaded, retrying", Station::Desk),
         agent("tove", "Archivist & QA", "#98B2E2", S::Idle, "waiting for t3, t4", Station::Lounge),
@@ -93,7 +96,15 @@ fn tasks() -> Vec<Task> {
         .collect()
 }
 
-fn decision(id: &str, agent: &str, kind: DecisionKind, question: &str, options: &[&str], context: &str, at: u64) -> Decision {
+fn decision(
+    id: &str,
+    agent: &str,
+    kind: DecisionKind,
+    question: &str,
+    options: &[&str],
+    context: &str,
+    at: u64,
+) -> Decision {
     Decision {
         id: id.into(),
         agent_id: agent.into(),
@@ -178,40 +189,67 @@ fn logs() -> Vec<AgentLogs> {
     use LogKind as K;
     let of = |id: &str, entries: Vec<LogEntry>| AgentLogs { agent_id: id.into(), entries };
     vec![
-        of("marlow", vec![
-            log(K::Text, "The parser is merged. Wren's highlighting is next; I read her diff before it comes to you."),
-            log(K::Tool, "Read src/format.ts"),
-            log(K::Result, "86 lines"),
-            log(K::Text, "~ The escape codes are written even when stdout is no terminal; that would break pipes."),
-            log(K::Tool, "git diff main...agentcraft/wren/t4-tags --stat"),
-            log(K::Result, " src/format.ts | 22 ++++++++++++++++++----\n test/format.test.ts | 31 ++++++++++++++++++++++++++\n 2 files changed, 49 insertions(+), 4 deletions(-)"),
-        ]),
-        of("juniper", vec![
-            log(K::Tool, "Grep \"parseArgs\""),
-            log(K::Result, "src/cli.ts:12\nsrc/cli.ts:48"),
-            log(K::Text, "`list` gets a --tag option that may be given more than once."),
-            log(K::Tool, "Edit src/cli.ts"),
-            log(K::Diff, "@@ -48,3 +48,6 @@\n-    const notes = await store.all();\n+    const wanted = values.tag ?? [];\n+    const notes = (await store.all())\n+      .filter((n) => wanted.every((t) => tagsOf(n.text).has(t)));"),
-            log(K::Tool, "$ node --test test/cli.test.ts"),
-        ]),
-        of("kit", vec![
-            log(K::Text, "Unicode letters work; now punctuation at the end of a tag."),
-            log(K::Tool, "Edit src/tags.ts"),
-            log(K::Diff, "@@ -6,2 +6,2 @@\n-const TAG = /#(\\w+)/g;\n+const TAG = /#([\\p{L}\\p{N}_-]+)/gu;"),
-            log(K::Tool, "$ node --test"),
-            log(K::Result, "tests 24\npass 23\nfail 1"),
-            log(K::Error, "not ok 17 - a tag before a full stop: expected \"ideas\", got \"ideas.\""),
-        ]),
-        of("wren", vec![
-            log(K::Tool, "Edit src/format.ts"),
-            log(K::Diff, "+import chalk from \"chalk\";\n+\n+export const tag = (t: string) => chalk.cyan(`#${t}`);"),
-            log(K::Text, "chalk is not installed in this repository; I ask before I add it."),
-            log(K::Tool, "$ npm install chalk@5"),
-        ]),
-        of("rowan", vec![
-            log(K::Text, "Nothing to review yet; I read the completion scripts of other tools."),
-            log(K::Error, "API error 529: overloaded. Trying again in 8 s"),
-        ]),
+        of(
+            "marlow",
+            vec![
+                log(
+                    K::Text,
+                    "The parser is merged. Wren's highlighting is next; I read her diff before it comes to you.",
+                ),
+                log(K::Tool, "Read src/format.ts"),
+                log(K::Result, "86 lines"),
+                log(K::Text, "~ The escape codes are written even when stdout is no terminal; that would break pipes."),
+                log(K::Tool, "git diff main...agentcraft/wren/t4-tags --stat"),
+                log(
+                    K::Result,
+                    " src/format.ts | 22 ++++++++++++++++++----\n test/format.test.ts | 31 ++++++++++++++++++++++++++\n 2 files changed, 49 insertions(+), 4 deletions(-)",
+                ),
+            ],
+        ),
+        of(
+            "juniper",
+            vec![
+                log(K::Tool, "Grep \"parseArgs\""),
+                log(K::Result, "src/cli.ts:12\nsrc/cli.ts:48"),
+                log(K::Text, "`list` gets a --tag option that may be given more than once."),
+                log(K::Tool, "Edit src/cli.ts"),
+                log(
+                    K::Diff,
+                    "@@ -48,3 +48,6 @@\n-    const notes = await store.all();\n+    const wanted = values.tag ?? [];\n+    const notes = (await store.all())\n+      .filter((n) => wanted.every((t) => tagsOf(n.text).has(t)));",
+                ),
+                log(K::Tool, "$ node --test test/cli.test.ts"),
+            ],
+        ),
+        of(
+            "kit",
+            vec![
+                log(K::Text, "Unicode letters work; now punctuation at the end of a tag."),
+                log(K::Tool, "Edit src/tags.ts"),
+                log(K::Diff, "@@ -6,2 +6,2 @@\n-const TAG = /#(\\w+)/g;\n+const TAG = /#([\\p{L}\\p{N}_-]+)/gu;"),
+                log(K::Tool, "$ node --test"),
+                log(K::Result, "tests 24\npass 23\nfail 1"),
+                log(K::Error, "not ok 17 - a tag before a full stop: expected \"ideas\", got \"ideas.\""),
+            ],
+        ),
+        of(
+            "wren",
+            vec![
+                log(K::Tool, "Edit src/format.ts"),
+                log(
+                    K::Diff,
+                    "+import chalk from \"chalk\";\n+\n+export const tag = (t: string) => chalk.cyan(`#${t}`);",
+                ),
+                log(K::Text, "chalk is not installed in this repository; I ask before I add it."),
+                log(K::Tool, "$ npm install chalk@5"),
+            ],
+        ),
+        of(
+            "rowan",
+            vec![
+                log(K::Text, "Nothing to review yet; I read the completion scripts of other tools."),
+                log(K::Error, "API error 529: overloaded. Trying again in 8 s"),
+            ],
+        ),
         of("tove", vec![log(K::Text, "I begin with the README when t3 and t4 are merged.")]),
     ]
 }
@@ -401,8 +439,18 @@ pub fn diff(request_id: &str) -> Diff {
         additions: 9,
         deletions: 5,
         hunks: vec![
-            hunk(1, 1, "", " import type { Note } from \"./note.ts\";\n \n-// A tag is # and word characters.\n-const TAG = /#(\\w+)/g;\n+// A tag is # and letters, digits, - or _, in any script.\n+const TAG = /#([\\p{L}\\p{N}_-]+)/gu;\n \n export function tagsOf(text: string): Set<string> {"),
-            hunk(14, 14, "export function tagsOf", " export function tagsOf(text: string): Set<string> {\n   const found = new Set<string>();\n-  for (const m of text.matchAll(TAG)) found.add(m[1]);\n-  return found;\n-}\n+  for (const [, name] of text.matchAll(TAG)) {\n+    found.add(trimmed(name));\n+  }\n+  return found;\n+}\n+\n+const trimmed = (name: string) => name.replace(/[-_]+$/, \"\");"),
+            hunk(
+                1,
+                1,
+                "",
+                " import type { Note } from \"./note.ts\";\n \n-// A tag is # and word characters.\n-const TAG = /#(\\w+)/g;\n+// A tag is # and letters, digits, - or _, in any script.\n+const TAG = /#([\\p{L}\\p{N}_-]+)/gu;\n \n export function tagsOf(text: string): Set<string> {",
+            ),
+            hunk(
+                14,
+                14,
+                "export function tagsOf",
+                " export function tagsOf(text: string): Set<string> {\n   const found = new Set<string>();\n-  for (const m of text.matchAll(TAG)) found.add(m[1]);\n-  return found;\n-}\n+  for (const [, name] of text.matchAll(TAG)) {\n+    found.add(trimmed(name));\n+  }\n+  return found;\n+}\n+\n+const trimmed = (name: string) => name.replace(/[-_]+$/, \"\");",
+            ),
         ],
     };
     let test = DiffFile {
@@ -412,7 +460,12 @@ pub fn diff(request_id: &str) -> Diff {
         binary: false,
         additions: 420,
         deletions: 0,
-        hunks: vec![hunk(0, 1, "", "+import { test } from \"node:test\";\n+import assert from \"node:assert\";\n+import { tagsOf } from \"../src/tags.ts\";\n+\n+test(\"unicode letters\", () => {\n+  assert.deepEqual(tagsOf(\"see #größe and #日本\"), new Set([\"größe\", \"日本\"]));\n+});")],
+        hunks: vec![hunk(
+            0,
+            1,
+            "",
+            "+import { test } from \"node:test\";\n+import assert from \"node:assert\";\n+import { tagsOf } from \"../src/tags.ts\";\n+\n+test(\"unicode letters\", () => {\n+  assert.deepEqual(tagsOf(\"see #größe and #日本\"), new Set([\"größe\", \"日本\"]));\n+});",
+        )],
     };
     let renamed = DiffFile {
         path: "docs/tags.md".to_owned(),

@@ -29,7 +29,11 @@ fn any_key(random: &mut fastrand::Rng) -> Key {
         Code::Insert,
     ];
     let code = if random.u8(0..10) < 6 {
-        Code::Char(random.choice("abcdefghijklmnopqrstuvwxyzMRSPGTN123456789:?/@ ]<>日é\u{7}".chars().collect::<Vec<_>>()).unwrap())
+        Code::Char(
+            random
+                .choice("abcdefghijklmnopqrstuvwxyzMRSPGTN123456789:?/@ ]<>日é\u{7}".chars().collect::<Vec<_>>())
+                .unwrap(),
+        )
     } else {
         *random.choice(&CODES).unwrap()
     };
@@ -81,7 +85,10 @@ fn any_message(random: &mut fastrand::Rng, stage: &Stage) -> ServerMessage {
             error: Some("refused".to_owned()),
             result: None,
         }),
-        7 => ServerMessage::Diff(Box::new(fixture::diff(&format!("screen-{}", random.u64(1..stage.model.next_token + 2))))),
+        7 => ServerMessage::Diff(Box::new(fixture::diff(&format!(
+            "screen-{}",
+            random.u64(1..stage.model.next_token + 2)
+        )))),
         _ => ServerMessage::Error(ErrorReply { message: "wrong".to_owned(), re: None }),
     }
 }
@@ -205,7 +212,33 @@ fn looking_about_sends_nothing() {
         stage.keys("w");
         for _ in 0..200 {
             let name = random
-                .choice(&["j", "k", "h", "l", "Tab", "Shift-Tab", "w", "a", "n", "f", "1", "2", "3", "z", "]", "[", "g", "G", "?", "Esc", "M", "R", "S", "PageUp", "PageDown"])
+                .choice(&[
+                    "j",
+                    "k",
+                    "h",
+                    "l",
+                    "Tab",
+                    "Shift-Tab",
+                    "w",
+                    "a",
+                    "n",
+                    "f",
+                    "1",
+                    "2",
+                    "3",
+                    "z",
+                    "]",
+                    "[",
+                    "g",
+                    "G",
+                    "?",
+                    "Esc",
+                    "M",
+                    "R",
+                    "S",
+                    "PageUp",
+                    "PageDown",
+                ])
                 .unwrap();
             stage.keys(name);
         }

@@ -3,7 +3,7 @@
 use agentcraft_tui::protocol::*;
 use agentcraft_tui::tui::cmd::Cmd;
 use agentcraft_tui::tui::focus::Pane;
-use agentcraft_tui::tui::layout::{areas, hit, Hit};
+use agentcraft_tui::tui::layout::{Hit, areas, hit};
 use agentcraft_tui::tui::model::{Overlay, content};
 use agentcraft_tui::tui::msg::{Mouse, MouseKind, Msg};
 use ratatui::layout::{Position, Size};
@@ -75,7 +75,9 @@ fn the_console_is_one_key_away() {
 /// From everything that opens, Esc comes back to the panes within three presses.
 #[test]
 fn escape_always_leads_back() {
-    for into in ["w Enter a", "a Enter b", "M Enter", "n d", "?", "Ctrl-p", "w Enter Enter Enter", "z a Space", "R", "S"] {
+    for into in
+        ["w Enter a", "a Enter b", "M Enter", "n d", "?", "Ctrl-p", "w Enter Enter Enter", "z a Space", "R", "S"]
+    {
         let mut stage = Stage::busy(MIDDLE);
         stage.keys(into);
         stage.keys("Esc Esc Esc");
@@ -124,8 +126,7 @@ fn the_task_card_acts() {
 /// The agent card acts: pause or resume by state, stop asks twice, a message begins in the console.
 #[test]
 fn the_agent_card_acts() {
-    let action =
-        |action| ClientMessage::AgentAction(AgentAction { agent_id: "juniper".into(), action, arg: None });
+    let action = |action| ClientMessage::AgentAction(AgentAction { agent_id: "juniper".into(), action, arg: None });
     let mut stage = Stage::busy(MIDDLE);
     stage.keys("a l Enter s x x");
     assert_eq!(stage.sends(), [action(AgentActionKind::Pause), action(AgentActionKind::Stop)]);
@@ -222,9 +223,8 @@ fn a_scrolled_log_stays() {
     stage.server(ServerMessage::AgentLog { agent_id: agent, entries });
     assert_eq!(stage.model.monitors.back.len(), 1);
     stage.hides("brand new");
-    let shown = |text: &str| -> Vec<String> {
-        text.lines().skip(20).take(4).map(|l| l.chars().take(36).collect()).collect()
-    };
+    let shown =
+        |text: &str| -> Vec<String> { text.lines().skip(20).take(4).map(|l| l.chars().take(36).collect()).collect() };
     assert_eq!(shown(&before), shown(&stage.text()));
     stage.keys("G");
     stage.shows("brand new");

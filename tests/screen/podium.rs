@@ -200,7 +200,10 @@ fn a_text_of_ones_own_answers_a_question() {
     stage.keys("t");
     stage.type_text("both");
     stage.keys("Enter");
-    assert_eq!(stage.answers()[0], AnswerDecision { decision_id: "d4".into(), option: None, text: Some("both".to_owned()) });
+    assert_eq!(
+        stage.answers()[0],
+        AnswerDecision { decision_id: "d4".into(), option: None, text: Some("both".to_owned()) }
+    );
     let mut stage = only(question());
     stage.keys("2 t");
     stage.type_text("but sorted");
@@ -378,7 +381,10 @@ fn notices_are_joined() {
     stage.wait(19_000);
     assert_eq!(notices(&stage).len(), 1);
     stage.wait(2_000);
-    assert_eq!(notices(&stage)[1], ("AgentCraft: 2 decisions waiting".to_owned(), "Marlow: count?; Kit: merge?".to_owned()));
+    assert_eq!(
+        notices(&stage)[1],
+        ("AgentCraft: 2 decisions waiting".to_owned(), "Marlow: count?; Kit: merge?".to_owned())
+    );
     // One who looks needs no bell.
     stage.msg(Msg::TerminalFocus(agentcraft_tui::tui::msg::TerminalFocus::Focused));
     stage.wait(30_000);

@@ -14,7 +14,9 @@ use crate::stage::{MIDDLE, Stage, options};
 
 fn sizes() -> impl Iterator<Item = Size> {
     let widths = (60..=200).step_by(7).chain([75, 76, 109, 110, 200]);
-    widths.flat_map(|width| (15..=60).step_by(3).chain([19, 20, 31, 32, 33, 34]).map(move |height| Size { width, height }))
+    widths.flat_map(|width| {
+        (15..=60).step_by(3).chain([19, 20, 31, 32, 33, 34]).map(move |height| Size { width, height })
+    })
 }
 
 /// Panes fill the body, stay inside it and never overlap, at every size from 60x15 to 200x60.
@@ -40,7 +42,22 @@ fn panes_tile_the_body() {
 /// Every overlay draws at every size, from one cell up.
 #[test]
 fn everything_draws_at_every_size() {
-    let states = ["w", "n 2 t", "w Enter", "w Enter a", "a Enter", "a Space", "M Enter", "?", "Ctrl-p", "R", "n ] ] d", "f k k", "q", ": x"];
+    let states = [
+        "w",
+        "n 2 t",
+        "w Enter",
+        "w Enter a",
+        "a Enter",
+        "a Space",
+        "M Enter",
+        "?",
+        "Ctrl-p",
+        "R",
+        "n ] ] d",
+        "f k k",
+        "q",
+        ": x",
+    ];
     for keys in states {
         let mut stage = Stage::busy(MIDDLE);
         stage.keys(keys);
@@ -80,7 +97,8 @@ fn shapes_by_size() {
 }
 
 fn hostile() -> Snapshot {
-    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}evil\u{200b}\u{9b}31m\r\n日本語 👩‍👩‍👧 e\u{301}\u{301}\u{301} \u{7f}x".repeat(3);
+    let evil = "\u{1b}[2J\u{1b}]0;owned\u{7}\u{202e}evil\u{200b}\u{9b}31m\r\n日本語 👩‍👩‍👧 e\u{301}\u{301}\u{301} \u{7f}x"
+        .repeat(3);
     let mut snapshot = fixture::busy();
     for agent in &mut snapshot.agents {
         agent.name.push_str(&evil);
@@ -120,8 +138,12 @@ fn hostile() -> Snapshot {
 /// No control character, no mark that reorders text, gets into a cell, whatever agents say and wherever it is shown.
 #[test]
 fn nothing_foreign_reaches_the_terminal() {
-    for keys in ["w", "n 2 t", "w Enter", "a Enter", "a Space", "M Enter", "Ctrl-p", "R", "S", "n ] ] d", "f", "w Enter a"] {
-        for size in [Size { width: 60, height: 15 }, Size { width: 80, height: 24 }, MIDDLE, Size { width: 70, height: 50 }] {
+    for keys in
+        ["w", "n 2 t", "w Enter", "a Enter", "a Space", "M Enter", "Ctrl-p", "R", "S", "n ] ] d", "f", "w Enter a"]
+    {
+        for size in
+            [Size { width: 60, height: 15 }, Size { width: 80, height: 24 }, MIDDLE, Size { width: 70, height: 50 }]
+        {
             let mut stage = Stage::with(MIDDLE, hostile());
             stage.keys(keys);
             stage.msg(Msg::Paste("\u{1b}[31mpasted\u{7}".to_owned()));

@@ -102,7 +102,9 @@ pub fn picture(buffer: &Buffer, cursor: Option<Position>, ground: &Ground) -> St
             // Wide and unusual signs get a run of their own, so that a font's advance cannot shift what follows.
             let plain = cell.symbol().is_ascii();
             match runs.last_mut() {
-                Some((start, columns, last, text)) if *last == look && plain && text.is_ascii() && *start + *columns == x => {
+                Some((start, columns, last, text))
+                    if *last == look && plain && text.is_ascii() && *start + *columns == x =>
+                {
                     *columns += wide;
                     text.push_str(cell.symbol());
                 }
@@ -120,7 +122,12 @@ pub fn picture(buffer: &Buffer, cursor: Option<Position>, ground: &Ground) -> St
             let left = MARGIN + f64::from(*x) * CELL.0;
             let wide = f64::from(*columns) * CELL.0;
             if look.bg != ground.background {
-                writeln!(out, "<rect x=\"{left:.2}\" y=\"{top:.1}\" width=\"{wide:.2}\" height=\"{}\" fill=\"{}\"/>", CELL.1, look.bg).unwrap();
+                writeln!(
+                    out,
+                    "<rect x=\"{left:.2}\" y=\"{top:.1}\" width=\"{wide:.2}\" height=\"{}\" fill=\"{}\"/>",
+                    CELL.1, look.bg
+                )
+                .unwrap();
             }
             if text.trim().is_empty() {
                 continue;

@@ -57,7 +57,9 @@ fn podium_states() {
     stage.type_text("Keep the old name exported, and say in the README why it is there at all");
     snap("podium_request_changes", &stage);
     let mut refused = fixture::merge();
-    refused.context = Some("2 files changed\n\nMerge refused: your checkout of main has uncommitted changes in src/tags.ts".to_owned());
+    refused.context = Some(
+        "2 files changed\n\nMerge refused: your checkout of main has uncommitted changes in src/tags.ts".to_owned(),
+    );
     let mut stage = Stage::with(MIDDLE, fixture::deciding(vec![refused]));
     stage.keys("n 3 Enter");
     stage.wait(500);
@@ -115,9 +117,8 @@ fn a_cut_file_is_fetched_whole() {
     let mut whole = fixture::diff(&request.request_id);
     let mut file = whole.files.remove(1);
     let line = file.hunks[0].lines[0].clone();
-    file.hunks[0].lines = (1..=420u32)
-        .map(|n| DiffLine { text: format!("line {n}"), new_no: Some(n), ..line.clone() })
-        .collect();
+    file.hunks[0].lines =
+        (1..=420u32).map(|n| DiffLine { text: format!("line {n}"), new_no: Some(n), ..line.clone() }).collect();
     whole.files = vec![file];
     stage.server(ServerMessage::Diff(Box::new(whole)));
     stage.hides("cut here");

@@ -102,7 +102,7 @@ impl Studio {
                 self.mirror.apply(&message);
                 self.heard.push(message);
             }
-            LinkEvent::Down { why, .. } => panic!("the link is down: {why}"),
+            LinkEvent::Down { why, .. } | LinkEvent::Ended { why } => panic!("the link is down: {why}"),
         }
     }
 

@@ -230,9 +230,7 @@ fn local(model: &mut Model, command: LocalCommand, out: &mut Vec<Cmd>) {
 
 /// What an ack says at the console's right end.
 pub(super) fn acknowledged(ack: &Ack) -> String {
-    let value = |key: &str| {
-        ack.result.as_ref().and_then(|r| r.get(key)).and_then(|v| v.as_str()).map(str::to_owned)
-    };
+    let value = |key: &str| ack.result.as_ref().and_then(|r| r.get(key)).and_then(|v| v.as_str()).map(str::to_owned);
     if let Some(goal) = value("goalId") {
         format!("goal {goal} is with the lead")
     } else if let Some(repo) = value("repoId") {

@@ -23,7 +23,10 @@ pub(super) fn on_link(model: &mut Model, event: LinkEvent, out: &mut Vec<Cmd>) {
             lost(model, "the connection was renewed before the Foreman answered");
             prune(model);
             overlay_again(model, out);
-            if first && model.goal().is_some() && model.focus == Pane::Console && content(&model.console.text).is_empty()
+            if first
+                && model.goal().is_some()
+                && model.focus == Pane::Console
+                && content(&model.console.text).is_empty()
             {
                 panes::focus(model, Pane::Wall);
             }

@@ -7,15 +7,13 @@ use super::super::diff_model::{DiffSide, DiffState, is_cut};
 use super::super::focus::Pane;
 use super::super::keys::{Action, Key};
 use super::super::layout::areas;
-use super::super::model::{
-    AgentCard, Leaving, Library, Model, Overlay, PaletteUi, Picker, PickerPurpose, TaskCard,
-};
+use super::super::model::{AgentCard, Leaving, Library, Model, Overlay, PaletteUi, Picker, PickerPurpose, TaskCard};
 use super::super::palette::{self, Does};
 use super::super::world::is_working;
 use super::{act, panes, perform, podium, toast, write_to};
 use crate::protocol::{
-    AgentAction, AgentActionKind, AgentId, AgentRole, ClientMessage, Decision, DecisionKind, MemoryId, NotifyLevel, TaskAction, TaskActionKind,
-    TaskId, TaskStatus,
+    AgentAction, AgentActionKind, AgentId, AgentRole, ClientMessage, Decision, DecisionKind, MemoryId, NotifyLevel,
+    TaskAction, TaskActionKind, TaskId, TaskStatus,
 };
 use crate::tui::field::edit;
 
@@ -353,7 +351,8 @@ pub(super) fn pause_or_resume(model: &mut Model, agent: &AgentId, out: &mut Vec<
 pub(super) fn pause_all(model: &mut Model, out: &mut Vec<Cmd>) {
     let on_shift: Vec<(AgentId, bool, bool)> =
         model.agents().filter(|a| a.active).map(|a| (a.id.clone(), a.paused, is_working(a))).collect();
-    let resume = !on_shift.is_empty() && on_shift.iter().all(|(_, paused, working)| *paused || !*working)
+    let resume = !on_shift.is_empty()
+        && on_shift.iter().all(|(_, paused, working)| *paused || !*working)
         && on_shift.iter().any(|(_, paused, _)| *paused);
     let action = if resume { AgentActionKind::Resume } else { AgentActionKind::Pause };
     for (id, paused, _) in on_shift {

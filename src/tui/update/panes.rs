@@ -6,8 +6,8 @@ use super::super::focus::Pane;
 use super::super::keys::Action;
 use super::super::layout::{self, Direction, MonitorShape, WallShape, areas, inside, neighbour};
 use super::super::model::{AgentCard, Model, Overlay, Pending, TaskCard};
-use super::super::world::COLUMNS;
 use super::super::view;
+use super::super::world::COLUMNS;
 use super::{overlay, send, toast, write_to};
 use crate::protocol::{AgentId, ClientMessage, DecisionId, DiffRequest, NotifyLevel, RepoId, TaskId, WorktreeId};
 
@@ -334,7 +334,10 @@ pub(super) fn open_agent(model: &mut Model, agent: AgentId) {
 
 /// Opens a diff and asks for it.
 pub(super) fn open_diff(
-    model: &mut Model, target: Option<(RepoId, WorktreeId)>, decision: Option<DecisionId>, out: &mut Vec<Cmd>,
+    model: &mut Model,
+    target: Option<(RepoId, WorktreeId)>,
+    decision: Option<DecisionId>,
+    out: &mut Vec<Cmd>,
 ) {
     let Some((repo, worktree)) = target else {
         toast(model, NotifyLevel::Info, "There is no worktree yet, so no diff".to_owned());

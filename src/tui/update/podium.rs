@@ -116,10 +116,8 @@ fn forget(model: &mut Model) {
 pub(crate) fn show(model: &mut Model, id: DecisionId) {
     put_away(model);
     forget(model);
-    let recommended = model
-        .decision(&id)
-        .filter(|d| d.kind == DecisionKind::Question && !d.options.is_empty())
-        .map(|_| 0);
+    let recommended =
+        model.decision(&id).filter(|d| d.kind == DecisionKind::Question && !d.options.is_empty()).map(|_| 0);
     let refused = model.podium.drafts.get(&id).filter(|d| d.refused.is_some()).and_then(|d| d.choice);
     let text = model.podium.drafts.get(&id).map(|d| d.text.clone()).unwrap_or_default();
     model.podium.choice = refused.or(recommended);
@@ -141,9 +139,10 @@ pub(super) fn turn_to(model: &mut Model, id: &DecisionId) {
 
 /// Whether a decision is open, not being answered, and offers *Request changes*.
 pub(super) fn takes_changes(model: &Model, id: &DecisionId) -> bool {
-    model.decision(id).is_some_and(|d| {
-        d.status == DecisionStatus::Open && d.options.iter().any(|o| o == label::REQUEST_CHANGES)
-    }) && !model.podium.answering.contains_key(id)
+    model
+        .decision(id)
+        .is_some_and(|d| d.status == DecisionStatus::Open && d.options.iter().any(|o| o == label::REQUEST_CHANGES))
+        && !model.podium.answering.contains_key(id)
 }
 
 /// Chooses *Request changes* for the shown decision and adds to its text. Sending is for the person.
@@ -229,8 +228,7 @@ fn is_answering(model: &Model) -> bool {
 fn reset_choice(model: &mut Model) {
     model.podium.rejecting = false;
     model.podium.by_hand = false;
-    model.podium.choice =
-        shown(model).filter(|d| d.kind == DecisionKind::Question && !d.options.is_empty()).map(|_| 0);
+    model.podium.choice = shown(model).filter(|d| d.kind == DecisionKind::Question && !d.options.is_empty()).map(|_| 0);
 }
 
 fn choose(model: &mut Model, index: usize) {

@@ -57,7 +57,17 @@ pub(super) fn task(model: &Model, card: &TaskCard, buf: &mut Buffer, body: Rect)
         let more = if held.is_empty() { String::new() } else { format!("; {} wait for it", join(&held)) };
         line(&format!("x again cancels {}{more}", task.id), t.error())
     } else {
-        keys(model, &[("r", "retry"), ("a", "reassign"), ("u", "to the top"), ("x", "cancel"), ("d", "diff"), ("Enter", "agent")])
+        keys(
+            model,
+            &[
+                ("r", "retry"),
+                ("a", "reassign"),
+                ("u", "to the top"),
+                ("x", "cancel"),
+                ("d", "diff"),
+                ("Enter", "agent"),
+            ],
+        )
     };
     put(buf, foot, &words, model.glyphs.ellipsis);
     None
@@ -110,7 +120,10 @@ fn task_lines(model: &Model, task: &Task, width: usize) -> Vec<Line<'static>> {
     }
     if let Some(agent) = task.assignee.as_ref() {
         let colour = model.agent(agent).map_or(t.text(), |a| t.agent(&a.color));
-        lines.push(Line::from(vec![span(&format!("{:<12}", "agent"), t.muted()), span(&model.name_of(agent.as_str()), colour)]));
+        lines.push(Line::from(vec![
+            span(&format!("{:<12}", "agent"), t.muted()),
+            span(&model.name_of(agent.as_str()), colour),
+        ]));
     } else {
         lines.push(fact(model, "agent", "nobody yet"));
     }
@@ -174,7 +187,10 @@ pub(super) fn agent(model: &Model, card: &AgentCard, buf: &mut Buffer, body: Rec
         line(&format!("x again stops {}: the turn ends, the work is kept", agent.name), t.error())
     } else {
         let pause = if agent.paused { "go on" } else { "pause" };
-        keys(model, &[("s", pause), ("x", "stop"), ("b", "bring in"), ("m", "message"), ("d", "diff"), ("Enter", "task")])
+        keys(
+            model,
+            &[("s", pause), ("x", "stop"), ("b", "bring in"), ("m", "message"), ("d", "diff"), ("Enter", "task")],
+        )
     };
     put(buf, foot, &words, model.glyphs.ellipsis);
     None

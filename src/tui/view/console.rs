@@ -6,10 +6,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use tui_textarea::TextArea;
 
-use super::super::focus::{Pane, Place};
-use super::super::layout::{PROMPT, split_bottom};
-use super::super::keys;
 use super::super::field;
+use super::super::focus::{Pane, Place};
+use super::super::keys;
+use super::super::layout::{PROMPT, split_bottom};
 use super::super::model::{Echo, Model, content};
 use super::super::text;
 use super::super::theme::Focused;
@@ -22,14 +22,21 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) -> Option<Positi
     let focused = focus_of(model, Pane::Console);
     buf.set_style(area.intersection(buf.area), t.strip());
     let prompt = if focused == Focused::Yes { t.key() } else { t.muted() };
-    put(buf, Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..row(area, 0) }, &line(g.pointer, prompt), g.ellipsis);
+    put(
+        buf,
+        Rect { x: area.x + 1, width: area.width.saturating_sub(1), ..row(area, 0) },
+        &line(g.pointer, prompt),
+        g.ellipsis,
+    );
     let inner = Rect { x: area.x + PROMPT.min(area.width), width: area.width.saturating_sub(PROMPT + 1), ..area };
     let written = content(&model.console.text);
 
     // One row: the words stand at its right end. More rows: the words have the lowest.
     let (mut text_area, foot) = if inner.height > 1 { split_bottom(inner, 1) } else { (inner, inner) };
     if let Some(said) = says(model, &written, focused) {
-        let most = if inner.height > 1 { usize::from(foot.width) } else {
+        let most = if inner.height > 1 {
+            usize::from(foot.width)
+        } else {
             let typed = text::width(&text::clean(&written)) + 4;
             usize::from(foot.width).saturating_sub(typed).max(usize::from(foot.width) / 3)
         };
@@ -42,12 +49,26 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) -> Option<Positi
     }
     let first = row(text_area, 0);
     if written.is_empty() && focused == Focused::No {
-        put(buf, first, &line("press : to give a goal, @name to write to someone, / for commands", t.faint()), g.ellipsis);
+        put(
+            buf,
+            first,
+            &line("press : to give a goal, @name to write to someone, / for commands", t.faint()),
+            g.ellipsis,
+        );
         return None;
     }
     if written.is_empty() {
-        let words = if model.goal().is_some() { "a goal, @name and a message, or a / command" } else { "what should the team do?" };
-        put(buf, Rect { x: first.x + 1, width: first.width.saturating_sub(1), ..first }, &line(words, t.faint()), g.ellipsis);
+        let words = if model.goal().is_some() {
+            "a goal, @name and a message, or a / command"
+        } else {
+            "what should the team do?"
+        };
+        put(
+            buf,
+            Rect { x: first.x + 1, width: first.width.saturating_sub(1), ..first },
+            &line(words, t.faint()),
+            g.ellipsis,
+        );
     }
     let style = if focused == Focused::Yes { t.text() } else { t.muted() };
     let cursor = field_rows(model, buf, &model.console.text, text_area, style)?;
@@ -86,7 +107,11 @@ fn says(model: &Model, written: &str, focused: Focused) -> Option<Line<'static>>
 
 /// Draws a text field, scrolled so that the cursor is in view; the answer is the cursor's place.
 pub(super) fn field_rows(
-    model: &Model, buf: &mut Buffer, area: &TextArea<'_>, place: Rect, style: Style,
+    model: &Model,
+    buf: &mut Buffer,
+    area: &TextArea<'_>,
+    place: Rect,
+    style: Style,
 ) -> Option<Position> {
     if place.is_empty() {
         return None;

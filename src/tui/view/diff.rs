@@ -51,7 +51,8 @@ pub(super) fn draw(model: &Model, diff: &DiffUi, buf: &mut Buffer, body: Rect) -
         }
         DiffState::Failed(why) => {
             let words = format!("There is no diff: {}", text::clean(why));
-            let lines: Vec<_> = text::wrap(&words, usize::from(inner.width)).iter().map(|l| line(l, t.error())).collect();
+            let lines: Vec<_> =
+                text::wrap(&words, usize::from(inner.width)).iter().map(|l| line(l, t.error())).collect();
             super::paint::put_all(buf, inner, &lines, g.ellipsis);
             return None;
         }
@@ -96,7 +97,12 @@ fn files(model: &Model, diff: &DiffUi, buf: &mut Buffer, area: Rect) {
         let rest = put_right(buf, place, &Line::from(counts), model.glyphs.ellipsis);
         let (sign, style) = status(model, file);
         let name = short_path(&file.path, usize::from(rest.width).saturating_sub(2), model.glyphs.ellipsis);
-        put(buf, rest, &Line::from(vec![span(&format!("{sign} "), style), span(&name, t.text())]), model.glyphs.ellipsis);
+        put(
+            buf,
+            rest,
+            &Line::from(vec![span(&format!("{sign} "), style), span(&name, t.text())]),
+            model.glyphs.ellipsis,
+        );
     }
 }
 
@@ -176,7 +182,8 @@ fn file_head(model: &Model, diff: &DiffUi, buf: &mut Buffer, file: &DiffFile, pl
     let t = &model.theme;
     buf.set_style(place.intersection(buf.area), t.strip());
     let (sign, style) = status(model, file);
-    let mut right = vec![span(&format!("+{} ", file.additions), t.added()), span(&format!("-{} ", file.deletions), t.removed())];
+    let mut right =
+        vec![span(&format!("+{} ", file.additions), t.added()), span(&format!("-{} ", file.deletions), t.removed())];
     if diff.fetching() == Some(file.path.as_str()) {
         right.insert(0, span(&format!("fetching{} ", model.glyphs.ellipsis), t.info()));
     }
@@ -220,7 +227,11 @@ fn draw_row(model: &Model, diff: &DiffUi, buf: &mut Buffer, entry: Row, place: R
             let words = diff.remark_row(file, hunk, number, at).unwrap_or("");
             let indent = " ".repeat(2 * digits + 2);
             let sign = if at == 0 { model.glyphs.bar } else { " " };
-            let content = Line::from(vec![span(&indent, t.text()), Span::styled(format!("{sign} "), t.needs()), span(words, t.warn())]);
+            let content = Line::from(vec![
+                span(&indent, t.text()),
+                Span::styled(format!("{sign} "), t.needs()),
+                span(words, t.warn()),
+            ]);
             put_on(buf, place, &content, t.strip(), ellipsis);
         }
         Row::Line(file, hunk, number) => {
@@ -233,7 +244,13 @@ fn draw_row(model: &Model, diff: &DiffUi, buf: &mut Buffer, entry: Row, place: R
 }
 
 fn draw_line(
-    model: &Model, buf: &mut Buffer, content: &DiffLine, body: Vec<Span<'static>>, place: Rect, digits: usize, shift: usize,
+    model: &Model,
+    buf: &mut Buffer,
+    content: &DiffLine,
+    body: Vec<Span<'static>>,
+    place: Rect,
+    digits: usize,
+    shift: usize,
 ) {
     let t = &model.theme;
     let (sign, style, ground) = match content.kind {
@@ -309,9 +326,7 @@ fn body(model: &Model, diff: &DiffUi, at: (usize, usize, usize), content: &DiffL
 }
 
 /// The parts of a changed line that differ from its counterpart: byte ranges, and whether each changed.
-fn changed_parts(
-    diff: &DiffUi, at: (usize, usize, usize), content: &DiffLine,
-) -> Vec<(std::ops::Range<usize>, bool)> {
+fn changed_parts(diff: &DiffUi, at: (usize, usize, usize), content: &DiffLine) -> Vec<(std::ops::Range<usize>, bool)> {
     let Some(other) = diff.counterpart(at.0, at.1, at.2) else { return Vec::new() };
     if content.text.len() > WORDS || other.text.len() > WORDS {
         return Vec::new();

@@ -89,7 +89,10 @@ fn needs(model: &Model, right: &mut Vec<Span<'static>>) {
         n => {
             gap(right);
             let words = if n == 1 { "1 needs you".to_owned() } else { format!("{n} need you") };
-            right.push(Span::styled(format!("{} {words}", model.glyphs.state(crate::protocol::AgentState::WaitingUser)), t.needs()));
+            right.push(Span::styled(
+                format!("{} {words}", model.glyphs.state(crate::protocol::AgentState::WaitingUser)),
+                t.needs(),
+            ));
         }
     }
 }

@@ -50,10 +50,7 @@ pub(super) fn lines(model: &Model, from: Place) -> Vec<Line<'static>> {
         }
         if place == Place::Console {
             for (what, does) in COMMANDS {
-                lines.push(Line::from(vec![
-                    span(&format!("  {what:<26}"), t.info()),
-                    span(does, t.text()),
-                ]));
+                lines.push(Line::from(vec![span(&format!("  {what:<26}"), t.info()), span(does, t.text())]));
             }
         }
         if place == Place::Podium {

@@ -22,7 +22,8 @@ pub(super) fn draw(model: &Model, library: &Library, buf: &mut Buffer, body: Rec
     let inner = over(model, buf, body, &title, &remark);
     if notes.is_empty() {
         let words = "The team has written nothing down yet. Notes are markdown files; you can edit them by hand too.";
-        let lines: Vec<_> = super::super::text::wrap(words, usize::from(inner.width)).iter().map(|l| line(l, t.muted())).collect();
+        let lines: Vec<_> =
+            super::super::text::wrap(words, usize::from(inner.width)).iter().map(|l| line(l, t.muted())).collect();
         put_all(buf, inner, &lines, model.glyphs.ellipsis);
         return None;
     }
@@ -61,11 +62,9 @@ fn draw_list(model: &Model, library: &Library, buf: &mut Buffer, list: Rect, not
             buf.set_style(place, t.selected(Focused::when(library.reading.is_none())));
         }
         let scope = model.name_of(&note.scope);
-        let colour = model
-            .agents()
-            .find(|a| a.id.as_str() == note.scope)
-            .map_or(t.accent(), |a| t.agent(&a.color));
-        let rest = put_right(buf, place, &line(&format!(" {}", model.clock(note.updated)), t.faint()), model.glyphs.ellipsis);
+        let colour = model.agents().find(|a| a.id.as_str() == note.scope).map_or(t.accent(), |a| t.agent(&a.color));
+        let rest =
+            put_right(buf, place, &line(&format!(" {}", model.clock(note.updated)), t.faint()), model.glyphs.ellipsis);
         let content = Line::from(vec![span(&format!("{scope:<8} "), colour), span(&note.title, t.text())]);
         put(buf, rest, &content, model.glyphs.ellipsis);
     }
@@ -90,7 +89,11 @@ pub(super) fn limit(model: &Model, library: &Library, body: Rect) -> usize {
     let inner = Rect { width: body.width.saturating_sub(4), height: body.height.saturating_sub(2), ..body };
     let (_, Some(area)) = halves(inner, library) else { return 0 };
     let notes = model.notes();
-    let shown = library.reading.as_ref().and_then(|id| notes.iter().find(|n| n.id == *id)).or_else(|| notes.get(library.selected));
+    let shown = library
+        .reading
+        .as_ref()
+        .and_then(|id| notes.iter().find(|n| n.id == *id))
+        .or_else(|| notes.get(library.selected));
     shown
         .map_or(0, |note| note_lines(model, note, usize::from(area.width)).len())
         .saturating_sub(usize::from(area.height))

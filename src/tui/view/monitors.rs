@@ -32,7 +32,8 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
         put(buf, row(inner, 0), &line(" The team is not here yet.", t.muted()), model.glyphs.ellipsis);
         return;
     }
-    let selected = model.monitors.selected.as_ref().and_then(|id| agents.iter().find(|a| a.id == *id)).or(agents.first());
+    let selected =
+        model.monitors.selected.as_ref().and_then(|id| agents.iter().find(|a| a.id == *id)).or(agents.first());
     match monitor_shape(inner, agents.len(), model.monitors.single) {
         MonitorShape::Tiles { columns, tiles } => {
             for (at, (agent, tile)) in agents.iter().zip(&tiles).enumerate() {
@@ -55,7 +56,12 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
                 let name = format!(" {} ", agent.name);
                 let dash = model.glyphs.horizontal.repeat(usize::from(rule.width));
                 put(buf, rule, &line(&dash, t.faint()), "");
-                put(buf, Rect { x: rule.x + 1, width: rule.width.saturating_sub(1), ..rule }, &line(&name, t.agent(&agent.color)), model.glyphs.ellipsis);
+                put(
+                    buf,
+                    Rect { x: rule.x + 1, width: rule.width.saturating_sub(1), ..rule },
+                    &line(&name, t.agent(&agent.color)),
+                    model.glyphs.ellipsis,
+                );
                 log_into(model, buf, agent, below, LogShape::Brief);
             }
         }
@@ -81,7 +87,11 @@ pub(super) fn state_style(model: &Model, agent: &Agent) -> Style {
     }
     match agent.state {
         AgentState::Idle => t.muted(),
-        AgentState::Thinking | AgentState::Reading | AgentState::Editing | AgentState::Running | AgentState::Testing => t.info(),
+        AgentState::Thinking
+        | AgentState::Reading
+        | AgentState::Editing
+        | AgentState::Running
+        | AgentState::Testing => t.info(),
         AgentState::WaitingUser => t.needs(),
         AgentState::Blocked | AgentState::Error => t.error(),
         AgentState::Done => t.ok(),
@@ -256,7 +266,8 @@ fn entry_rows(model: &Model, entry: &LogEntry, width: usize, shape: LogShape) ->
             }
         }
         LogKind::Error => {
-            for (at, content) in text::wrap_all(entry.text.trim_end(), width.saturating_sub(2)).into_iter().enumerate() {
+            for (at, content) in text::wrap_all(entry.text.trim_end(), width.saturating_sub(2)).into_iter().enumerate()
+            {
                 let sign = if at == 0 { format!("{} ", g.fail) } else { "  ".to_owned() };
                 rows.push((Line::from(vec![Span::styled(sign, t.error()), span(&content, t.error())]), plain));
             }

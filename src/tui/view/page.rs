@@ -83,7 +83,10 @@ fn status(model: &Model) -> Vec<Line<'static>> {
     lines.push(Line::default());
     for goal in mirror.goals.values().rev() {
         lines.push(Line::from(vec![
-            span(&format!("{:<4} {:<10} {:>3.0}%  ", goal.id.as_str(), goal.status.as_str(), goal.progress * 100.0), t.muted()),
+            span(
+                &format!("{:<4} {:<10} {:>3.0}%  ", goal.id.as_str(), goal.status.as_str(), goal.progress * 100.0),
+                t.muted(),
+            ),
             span(&goal.text, t.text()),
         ]));
     }
@@ -161,7 +164,10 @@ fn tasks(model: &Model) -> Vec<Line<'static>> {
             Line::from(vec![
                 span(&format!("{:<5}{:<10}", task.id.as_str(), task.status.as_str()), t.muted()),
                 ci,
-                span(&format!("{:<10}", task.assignee.as_ref().map_or_else(String::new, |a| model.name_of(a.as_str()))), t.info()),
+                span(
+                    &format!("{:<10}", task.assignee.as_ref().map_or_else(String::new, |a| model.name_of(a.as_str()))),
+                    t.info(),
+                ),
                 span(&task.title, t.text()),
             ])
         })
@@ -190,7 +196,9 @@ fn decisions(model: &Model, width: usize) -> Vec<Line<'static>> {
             span(&answer, t.ok()),
         ]));
         lines.extend(
-            text::wrap_all(&decision.question, width.saturating_sub(5)).iter().map(|l| line(&format!("     {l}"), t.text())),
+            text::wrap_all(&decision.question, width.saturating_sub(5))
+                .iter()
+                .map(|l| line(&format!("     {l}"), t.text())),
         );
     }
     if lines.is_empty() {

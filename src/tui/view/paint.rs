@@ -89,7 +89,12 @@ pub(super) fn blank(buf: &mut Buffer, area: Rect) {
 
 /// A box with a title at its left and a remark at its right; the answer is its inside.
 pub(super) fn frame(
-    model: &Model, buf: &mut Buffer, area: Rect, focused: Focused, title: &Line<'_>, remark: &Line<'_>,
+    model: &Model,
+    buf: &mut Buffer,
+    area: Rect,
+    focused: Focused,
+    title: &Line<'_>,
+    remark: &Line<'_>,
 ) -> Rect {
     let area = area.intersection(buf.area);
     if area.width < 2 || area.height < 2 {

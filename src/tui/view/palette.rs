@@ -24,7 +24,12 @@ pub(super) fn draw(model: &Model, ui: &PaletteUi, buf: &mut Buffer, body: Rect) 
     put(buf, query, &line(g.pointer, t.accent()), g.ellipsis);
     let field = Rect { x: query.x + 2.min(query.width), width: query.width.saturating_sub(2), ..query };
     if content(&ui.query).is_empty() && field.width > 1 {
-        put(buf, Rect { x: field.x + 1, width: field.width - 1, ..field }, &line("an action, agent, task, decision or note", t.faint()), g.ellipsis);
+        put(
+            buf,
+            Rect { x: field.x + 1, width: field.width - 1, ..field },
+            &line("an action, agent, task, decision or note", t.faint()),
+            g.ellipsis,
+        );
     }
     let cursor = field_rows(model, buf, &ui.query, field, t.text());
     let room = usize::from(list.height);

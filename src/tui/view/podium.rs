@@ -56,10 +56,8 @@ fn card(model: &Model, buf: &mut Buffer, decision: &Decision, inner: Rect, open:
     let (rest, field) = split_bottom(rest, field_height);
     let mut option_lines = options(model, decision, width);
 
-    let mut lines: Vec<Line<'static>> = text::wrap_all(decision.question.trim(), width)
-        .iter()
-        .map(|l| line(l, t.strong()))
-        .collect();
+    let mut lines: Vec<Line<'static>> =
+        text::wrap_all(decision.question.trim(), width).iter().map(|l| line(l, t.strong())).collect();
     if let Some(refused) = model.podium.drafts.get(&decision.id).and_then(|d| d.refused.as_ref()) {
         let words = format!("Not taken: {}", text::clean(refused));
         lines.extend(text::wrap(&words, width).iter().map(|l| line(l, t.error())));
@@ -233,7 +231,12 @@ fn text_field(model: &Model, buf: &mut Buffer, area: Rect) -> Option<Position> {
     buf.set_style(area.intersection(buf.area), t.strip());
     let empty = content(&model.podium.text).is_empty();
     if empty && area.width > 2 {
-        put(buf, Rect { x: area.x + 2, width: area.width - 2, ..area }, &line("your text", t.faint()), model.glyphs.ellipsis);
+        put(
+            buf,
+            Rect { x: area.x + 2, width: area.width - 2, ..area },
+            &line("your text", t.faint()),
+            model.glyphs.ellipsis,
+        );
     }
     let sign = if model.podium.writing { t.accent() } else { t.faint() };
     put(buf, row(area, 0), &line(model.glyphs.pointer, sign), model.glyphs.ellipsis);

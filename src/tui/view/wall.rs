@@ -6,7 +6,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::super::focus::Pane;
-use super::super::layout::{WallShape, card_title, column_spots, list_start, listed_tasks, tab_label, tab_spots, wall_shape};
+use super::super::layout::{
+    WallShape, card_title, column_spots, list_start, listed_tasks, tab_label, tab_spots, wall_shape,
+};
 use super::super::model::{LinkState, Model};
 use super::super::text;
 use super::super::theme::Focused;
@@ -16,7 +18,8 @@ use crate::protocol::{CiStatus, GoalStatus, Task, TaskStatus};
 pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
     let total = model.tasks().filter(|t| t.status != TaskStatus::Cancelled).count();
     let done = model.count(TaskStatus::Done);
-    let remark = if total == 0 { Line::default() } else { line(&format!("{done} of {total} done"), model.theme.muted()) };
+    let remark =
+        if total == 0 { Line::default() } else { line(&format!("{done} of {total} done"), model.theme.muted()) };
     let inner = pane(model, buf, area, Pane::Wall, &remark);
     if total == 0 {
         empty(model, buf, inner);
@@ -35,7 +38,9 @@ pub(super) fn draw(model: &Model, buf: &mut Buffer, area: Rect) {
 fn empty(model: &Model, buf: &mut Buffer, inner: Rect) {
     let t = &model.theme;
     let words: &[&str] = match (&model.link, model.goal().map(|g| g.status)) {
-        (LinkState::Up, Some(GoalStatus::Planning)) => &["The lead reads the repository and makes a plan.", "Tasks appear here."],
+        (LinkState::Up, Some(GoalStatus::Planning)) => {
+            &["The lead reads the repository and makes a plan.", "Tasks appear here."]
+        }
         (LinkState::Up, _) => &[
             "No tasks yet.",
             "Press : and type a goal, for example:  add a --json flag to the list command",
@@ -51,7 +56,12 @@ fn empty(model: &Model, buf: &mut Buffer, inner: Rect) {
         for wrapped in text::wrap(sentence, usize::from(inner.width.saturating_sub(4))) {
             let x = inner.width.saturating_sub(u16::try_from(text::width(&wrapped)).unwrap_or(0)) / 2;
             let place = row(inner, at);
-            put(buf, Rect { x: place.x + x, width: place.width.saturating_sub(x), ..place }, &line(&wrapped, t.muted()), model.glyphs.ellipsis);
+            put(
+                buf,
+                Rect { x: place.x + x, width: place.width.saturating_sub(x), ..place },
+                &line(&wrapped, t.muted()),
+                model.glyphs.ellipsis,
+            );
             at += 1;
         }
     }
@@ -96,7 +106,10 @@ fn draw_column(model: &Model, buf: &mut Buffer, status: TaskStatus, column: Rect
         buf,
         head,
         &Line::from(vec![
-            Span::styled(format!(" {} {}", g.status(status), capital(status)), style.add_modifier(ratatui::style::Modifier::BOLD)),
+            Span::styled(
+                format!(" {} {}", g.status(status), capital(status)),
+                style.add_modifier(ratatui::style::Modifier::BOLD),
+            ),
             Span::styled(format!(" {count}"), t.muted()),
         ]),
         g.ellipsis,
@@ -256,6 +269,11 @@ pub(super) fn tabs(model: &Model, buf: &mut Buffer, area: Rect) {
             (false, true) => t.needs(),
             (false, false) => t.muted(),
         };
-        put(buf, spot, &Line::from(Span::styled(format!(" {} ", tab_label(model, pane)), style)), model.glyphs.ellipsis);
+        put(
+            buf,
+            spot,
+            &Line::from(Span::styled(format!(" {} ", tab_label(model, pane)), style)),
+            model.glyphs.ellipsis,
+        );
     }
 }
