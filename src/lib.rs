@@ -5,7 +5,9 @@
 //! `engine` who plays the agents, `transport` and `server` how clients are connected, `runtime` the shell around the
 //! core, `client` what front-ends share, `tui` the screen, `cli` and `config` what composes them.
 
+pub mod cli;
 pub mod client;
+pub mod config;
 pub mod engine;
 pub mod foreman;
 pub mod git;

@@ -1,0 +1,2 @@
+//! The command line: reads it, composes the rooms, ends with an exit code.
+pub mod flags;
