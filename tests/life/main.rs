@@ -66,7 +66,12 @@ impl Place {
         ]
     }
 
-    fn start(&self, speed: f64) -> Handle {
+    fn start(&self) -> Handle {
+        self.start_with(None)
+    }
+
+    /// With a command that prepares each worktree of the demo repository.
+    fn start_with(&self, setup: Option<String>) -> Handle {
         let (facts, seen) = watch::channel(Arc::default());
         let profile = Profile::claim(&self.home(), "sim").unwrap();
         let demo = profile.dir().join("pocket-notes");
@@ -74,7 +79,7 @@ impl Place {
         let demo = std::fs::canonicalize(demo).unwrap();
         let engine = Engine::Sim(Arc::new(
             Sim::new(SimOptions {
-                speed,
+                speed: 1000.0,
                 seed: 1,
                 showcase: None,
                 ambient: false,
@@ -85,6 +90,7 @@ impl Place {
             .unwrap(),
         ));
         let settings = Settings {
+            setup: setup.map(|command| (demo.clone(), command)).into_iter().collect(),
             demo_repo: Some(demo.clone()),
             auto_answer: AutoAnswer { demo: true, delay_ms: 1, retry_ms: 50, ..AutoAnswer::default() },
             ..Settings::default()
@@ -223,7 +229,7 @@ fn the_demo_runs_to_its_end() {
     let temp = tempfile::tempdir().unwrap();
     let place = Place::new(temp.path().to_owned());
     tokio().block_on(async {
-        let handle = place.start(1000.0);
+        let handle = place.start();
         let mut client = Client::new(&handle).await;
         let view = client.goal_done().await;
         place.check_end(&view);
@@ -239,7 +245,7 @@ fn lives_that_end_in_order_go_on() {
     let mut random = fastrand::Rng::with_seed(11);
     tokio().block_on(async {
         for _ in 0..8 {
-            let handle = place.start(1000.0);
+            let handle = place.start();
             let mut client = Client::new(&handle).await;
             let until = Instant::now() + Duration::from_millis(random.u64(50..900));
             while client.next(until).await.is_some() {}
@@ -247,9 +253,54 @@ fn lives_that_end_in_order_go_on() {
             assert_eq!(handle.shutdown().await, Ended::Asked);
             eprintln!("shutdown took {:?}", begun.elapsed());
         }
-        let handle = place.start(1000.0);
+        let handle = place.start();
         let view = Client::new(&handle).await.goal_done().await;
         place.check_end(&view);
+        handle.shutdown().await;
+    });
+}
+
+/// The person's setup command runs once in each new worktree, however many turns work in it.
+#[test]
+fn each_worktree_is_set_up_once() {
+    let temp = tempfile::tempdir().unwrap();
+    let place = Place::new(temp.path().to_owned());
+    let told = place.root.join("set up");
+    let setup = Some(format!("basename \"$PWD\" >> '{}'", told.display()));
+    tokio().block_on(async {
+        let handle = place.start_with(setup);
+        Client::new(&handle).await.goal_done().await;
+        handle.shutdown().await;
+    });
+    let lines = std::fs::read_to_string(&told).unwrap();
+    let mut names: Vec<&str> = lines.lines().collect();
+    names.sort_unstable();
+    let count = names.len();
+    names.dedup();
+    assert!(count > MERGES && count == names.len(), "{lines}");
+    assert!(names.contains(&"kit-t2"), "{lines}");
+}
+
+/// A setup that fails blocks its task, with the reason and what the person can do.
+#[test]
+fn a_failed_setup_blocks_the_task() {
+    let temp = tempfile::tempdir().unwrap();
+    let place = Place::new(temp.path().to_owned());
+    tokio().block_on(async {
+        let handle = place.start_with(Some("echo no such tool >&2; exit 3".to_owned()));
+        let mut client = Client::new(&handle).await;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let message = client.next(until).await.expect("a blocked task");
+            if let ServerMessage::TaskUpsert { task } = message
+                && let Some(reason) = &task.blocked_reason
+                && task.status == TaskStatus::Blocked
+                && reason.contains("exit 3")
+            {
+                assert!(reason.contains("exit code 3"), "{reason}");
+                break;
+            }
+        }
         handle.shutdown().await;
     });
 }
@@ -261,7 +312,7 @@ fn liver() {
     let place = Place::new(root.into());
     let say = |line: &str| writeln!(std::io::stderr(), "{line}").unwrap();
     tokio().block_on(async {
-        let handle = place.start(1000.0);
+        let handle = place.start();
         let mut client = Client::new(&handle).await;
         say("alive");
         let view = client.goal_done().await;
