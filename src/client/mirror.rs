@@ -1,26 +1,34 @@
-//! Snapshot and upserts, folded into what a client knows. The tests' model client is this one.
+//! The Foreman's state as a client sees it: a snapshot, then every message folded in. Pure.
+//!
+//! Knows only the wire. It keeps what a snapshot keeps, so a mirror that heard every broadcast shows what a fresh
+//! snapshot would (see [`Mirror::snapshot`]); only the live log tail is longer. Entry points:
+//! [`Mirror::from_snapshot`], [`Mirror::apply`].
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::protocol::{
-    Agent, AgentId, Decision, DecisionId, DecisionStatus, FeedItem, ForemanStatus, Goal, GoalId, LogEntry, MemoryEntry,
-    MemoryId, Repo, RepoId, ServerMessage, Snapshot, Task, TaskId,
+    Agent, AgentId, AgentLogs, AgentRole, Decision, DecisionId, DecisionKind, DecisionStatus, FeedItem, ForemanStatus,
+    Goal, GoalId, LogEntry, MemoryEntry, MemoryId, Repo, RepoId, ServerMessage, Snapshot, Task, TaskId, Worktree,
 };
 
-/// Feed items kept, as many as a snapshot carries.
-pub(crate) const FEED_KEPT: usize = 200;
-/// Log entries kept per agent: more than a snapshot's tail, so that one can scroll back.
-pub(crate) const LOG_KEPT: usize = 1_000;
-/// Closed decisions kept, as many as a snapshot carries.
-pub(crate) const CLOSED_KEPT: usize = 20;
+/// Feed items kept, as in a snapshot.
+pub const FEED_KEPT: usize = 200;
+/// Log entries per agent in a snapshot.
+pub const LOG_IN_SNAPSHOT: usize = 60;
+/// Log entries per agent kept while connected: more than a snapshot brings, so that a person can scroll back through
+/// some minutes of work.
+pub const LOG_KEPT: usize = 500;
+/// Closed decisions kept, as in a snapshot; open ones are all kept.
+pub const CLOSED_DECISIONS_KEPT: usize = 20;
 
-/// The state as a client sees it.
+/// What a client knows of a Foreman.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mirror {
     pub foreman: ForemanStatus,
-    /// Roster order.
+    /// In the Foreman's order.
     pub agents: Vec<Agent>,
     pub tasks: BTreeMap<TaskId, Task>,
+    /// Every open decision and the last closed ones.
     pub decisions: BTreeMap<DecisionId, Decision>,
     pub repos: BTreeMap<RepoId, Repo>,
     pub memory: BTreeMap<MemoryId, MemoryEntry>,
@@ -29,17 +37,15 @@ pub struct Mirror {
     pub feed: VecDeque<FeedItem>,
     /// Oldest first.
     pub logs: BTreeMap<AgentId, VecDeque<LogEntry>>,
-}
-
-fn keep<T>(items: &mut VecDeque<T>, most: usize) {
-    let over = items.len().saturating_sub(most);
-    items.drain(..over);
+    /// Repositories as they were connected; the last one is the default of a new goal.
+    repo_order: Vec<RepoId>,
 }
 
 impl Mirror {
-    /// Everything anew from a snapshot.
+    /// The view that a snapshot describes; nothing of an earlier view survives.
     pub fn from_snapshot(snapshot: Snapshot) -> Self {
-        Self {
+        let repo_order = snapshot.repos.iter().map(|repo| repo.id.clone()).collect();
+        let mut mirror = Self {
             foreman: snapshot.foreman,
             agents: snapshot.agents,
             tasks: snapshot.tasks.into_iter().map(|task| (task.id.clone(), task)).collect(),
@@ -48,32 +54,37 @@ impl Mirror {
             memory: snapshot.memory.into_iter().map(|entry| (entry.id.clone(), entry)).collect(),
             goals: snapshot.goals.into_iter().map(|goal| (goal.id.clone(), goal)).collect(),
             feed: snapshot.feed.into(),
-            logs: snapshot.logs.into_iter().map(|log| (log.agent_id, log.entries.into())).collect(),
-        }
+            logs: snapshot.logs.into_iter().map(|logs| (logs.agent_id, logs.entries.into())).collect(),
+            repo_order,
+        };
+        mirror.forget_old();
+        mirror
     }
 
-    /// Folds one broadcast in; replies and speech change nothing here.
+    /// Folds one message in. Messages that carry no state (acks, diffs, errors, notices) change nothing.
     pub fn apply(&mut self, message: &ServerMessage) {
         match message {
             ServerMessage::Snapshot(snapshot) => *self = Self::from_snapshot((**snapshot).clone()),
             ServerMessage::AgentUpsert { agent } => match self.agents.iter_mut().find(|known| known.id == agent.id) {
-                Some(known) => known.clone_from(agent),
+                Some(known) => *known = agent.clone(),
                 None => self.agents.push(agent.clone()),
             },
             ServerMessage::AgentLog { agent_id, entries } => {
                 let log = self.logs.entry(agent_id.clone()).or_default();
                 log.extend(entries.iter().cloned());
-                keep(log, LOG_KEPT);
+                keep_last(log, LOG_KEPT);
             }
             ServerMessage::TaskUpsert { task } => {
                 self.tasks.insert(task.id.clone(), task.clone());
             }
             ServerMessage::DecisionUpsert { decision } => {
                 self.decisions.insert(decision.id.clone(), decision.clone());
-                self.forget_old_decisions();
+                self.forget_old();
             }
             ServerMessage::RepoUpsert { repo } => {
-                self.repos.insert(repo.id.clone(), repo.clone());
+                if self.repos.insert(repo.id.clone(), repo.clone()).is_none() {
+                    self.repo_order.push(repo.id.clone());
+                }
             }
             ServerMessage::MemoryUpsert { entry } => {
                 self.memory.insert(entry.id.clone(), entry.clone());
@@ -83,9 +94,9 @@ impl Mirror {
             }
             ServerMessage::FeedAdd { item } => {
                 self.feed.push_back(item.clone());
-                keep(&mut self.feed, FEED_KEPT);
+                keep_last(&mut self.feed, FEED_KEPT);
             }
-            ServerMessage::ForemanStatus { status } => self.foreman.clone_from(status),
+            ServerMessage::ForemanStatus { status } => self.foreman = status.clone(),
             ServerMessage::AgentSay(_)
             | ServerMessage::Diff(_)
             | ServerMessage::Notify(_)
@@ -94,43 +105,106 @@ impl Mirror {
         }
     }
 
-    fn forget_old_decisions(&mut self) {
+    fn forget_old(&mut self) {
         let closed: Vec<DecisionId> = self
             .decisions
             .values()
             .filter(|decision| decision.status != DecisionStatus::Open)
             .map(|decision| decision.id.clone())
             .collect();
-        let over = closed.len().saturating_sub(CLOSED_KEPT);
-        for id in closed.into_iter().take(over) {
-            self.decisions.remove(&id);
+        let over = closed.len().saturating_sub(CLOSED_DECISIONS_KEPT);
+        for id in closed.iter().take(over) {
+            self.decisions.remove(id);
         }
     }
 
-    /// Open decisions in the order in which they are shown: permissions, questions, merges; oldest first.
-    pub fn open_decisions(&self) -> Vec<&Decision> {
-        use crate::protocol::DecisionKind::{Merge, Permission, Question};
-        let mut open: Vec<&Decision> =
-            self.decisions.values().filter(|decision| decision.status == DecisionStatus::Open).collect();
-        open.sort_by_key(|decision| {
-            let rank = match decision.kind {
-                Permission => 0,
-                Question => 1,
-                Merge => 2,
-            };
-            (rank, decision.created_at, decision.id.clone())
+    /// The same view as a snapshot of the protocol.
+    pub fn snapshot(&self) -> Snapshot {
+        let mut decisions: Vec<Decision> = self.decisions.values().cloned().collect();
+        decisions.sort_by(|a, b| a.created_at.cmp(&b.created_at).then_with(|| a.id.cmp(&b.id)));
+        let mut memory: Vec<MemoryEntry> = self.memory.values().cloned().collect();
+        memory.sort_by(|a, b| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)));
+        let logs = self.agents.iter().map(|agent| {
+            let entries = self.logs.get(&agent.id).map(|log| {
+                let skip = log.len().saturating_sub(LOG_IN_SNAPSHOT);
+                log.iter().skip(skip).cloned().collect()
+            });
+            AgentLogs { agent_id: agent.id.clone(), entries: entries.unwrap_or_default() }
         });
-        open
+        Snapshot {
+            foreman: self.foreman.clone(),
+            agents: self.agents.clone(),
+            tasks: self.tasks.values().cloned().collect(),
+            decisions,
+            repos: self.repos_by_age().cloned().collect(),
+            memory,
+            goal: self.goal().cloned(),
+            goals: self.goals.values().cloned().collect(),
+            feed: self.feed.iter().cloned().collect(),
+            logs: logs.collect(),
+        }
     }
 
-    /// The latest goal.
+    /// The latest goal, whatever its status.
     pub fn goal(&self) -> Option<&Goal> {
         self.goals.values().next_back()
     }
 
-    /// An agent by id or display name, any case, a leading `@` allowed.
+    /// Repositories, first connected first.
+    pub fn repos_by_age(&self) -> impl Iterator<Item = &Repo> {
+        self.repo_order.iter().filter_map(|id| self.repos.get(id))
+    }
+
+    /// The repository a goal goes to when none is named: the last connected.
+    pub fn default_repo(&self) -> Option<&Repo> {
+        self.repo_order.last().and_then(|id| self.repos.get(id))
+    }
+
+    /// The agent of this id or display name, whatever the case, with or without `@`.
     pub fn agent_named(&self, name: &str) -> Option<&Agent> {
-        let name = name.trim().trim_start_matches('@').to_lowercase();
-        self.agents.iter().find(|agent| agent.id.as_str() == name || agent.name.to_lowercase() == name)
+        let name = name.trim();
+        let wanted = name.strip_prefix('@').unwrap_or(name).to_lowercase();
+        self.agents.iter().find(|agent| agent.id.as_str() == wanted || agent.name.to_lowercase() == wanted)
+    }
+
+    /// How an agent, `user` or `all` is called on screen.
+    pub fn display_name<'a>(&'a self, id: &'a str) -> &'a str {
+        if id == "user" {
+            return self.foreman.user_name.as_deref().unwrap_or("you");
+        }
+        self.agents.iter().find(|agent| agent.id.as_str() == id).map_or(id, |agent| agent.name.as_str())
+    }
+
+    /// The one who plans and reviews.
+    pub fn lead(&self) -> Option<&Agent> {
+        self.agents.iter().find(|agent| agent.role == AgentRole::Lead)
+    }
+
+    /// Open decisions as they should be answered: permissions first, then questions, then merges; oldest first.
+    pub fn open_decisions(&self) -> Vec<&Decision> {
+        let rank = |kind: DecisionKind| match kind {
+            DecisionKind::Permission => 0,
+            DecisionKind::Question => 1,
+            DecisionKind::Merge => 2,
+        };
+        let mut open: Vec<&Decision> =
+            self.decisions.values().filter(|decision| decision.status == DecisionStatus::Open).collect();
+        open.sort_by(|a, b| {
+            (rank(a.kind), a.created_at).cmp(&(rank(b.kind), b.created_at)).then_with(|| a.id.cmp(&b.id))
+        });
+        open
+    }
+
+    /// Every worktree with its repository, oldest repository first.
+    pub fn worktrees(&self) -> impl Iterator<Item = (&Repo, &Worktree)> {
+        self.repos_by_age().flat_map(|repo| repo.worktrees.iter().map(move |worktree| (repo, worktree)))
     }
 }
+
+fn keep_last<T>(items: &mut VecDeque<T>, keep: usize) {
+    let over = items.len().saturating_sub(keep);
+    items.drain(..over);
+}
+
+#[cfg(test)]
+mod tests;

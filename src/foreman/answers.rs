@@ -205,6 +205,10 @@ impl Step<'_> {
         if decision.status != DecisionStatus::Open || decision.options.is_empty() {
             return false;
         }
+        let past = |until: u64| decision.id > DecisionId::nth(until);
+        if self.settings.auto_answer.until.is_some_and(past) {
+            return false;
+        }
         if self.settings.auto_answer.kinds.contains(&decision.kind) {
             return true;
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::Step;
+use super::change::Change;
 use super::effect::RepoRef;
 use super::goals::tasks_of;
 use super::roster::lead;
@@ -40,7 +41,13 @@ impl Step<'_> {
 
     /// Everything the agent is told; its unread messages count as read from now on.
     pub(crate) fn brief(&mut self, turn: &Turn, repo: &RepoRef) -> Brief {
-        let inbox = self.take_inbox(&turn.agent);
+        let mut inbox = turn.inbox.clone();
+        inbox.extend(self.take_inbox(&turn.agent));
+        if inbox != turn.inbox {
+            let mut started = turn.clone();
+            started.inbox.clone_from(&inbox);
+            self.put(Change::Turn(Box::new(started)));
+        }
         let demo = self.state.repo_work.get(&repo.id).is_some_and(|work| work.demo);
         let goal = turn.goal.as_ref().and_then(|goal| self.state.goals.get(goal));
         let goal_work = turn.goal.as_ref().and_then(|goal| self.state.goal_work.get(goal));

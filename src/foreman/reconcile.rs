@@ -172,14 +172,7 @@ impl Step<'_> {
                     let what =
                         turn.task.as_ref().map(ToString::to_string).or(turn.goal.as_ref().map(ToString::to_string));
                     repaired.push(format!("{name} goes on with {}", what.unwrap_or_default()));
-                    self.want_turn(
-                        turn.agent.clone(),
-                        turn.job,
-                        turn.task.clone(),
-                        turn.goal.clone(),
-                        Cause::Restarted,
-                        turn.hops,
-                    );
+                    self.want_again(&turn, Cause::Restarted, None);
                 }
             }
         }

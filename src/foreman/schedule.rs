@@ -6,7 +6,7 @@ use super::EffectId;
 use super::Step;
 use super::change::Change;
 use super::effect::{Effect, EffectResult, RepoRef};
-use super::roster::lead;
+use super::roster::{AgentPatch, lead};
 use super::state::{Running, Stage, Turn, TurnPhase};
 use super::tasks::ready;
 use crate::protocol::{AgentId, AgentState, AuthStatus, GoalId, GoalStatus, LogKind, Station, TaskId, TaskStatus};
@@ -276,6 +276,10 @@ impl Step<'_> {
             _ => (AgentState::Thinking, Station::Desk, "reading messages".to_owned()),
         };
         self.patch_agent_state(&turn.agent, state, station, &activity);
+        if turn.agent != lead() && turn.task.is_some() {
+            let patch = AgentPatch { task: Some(turn.task.clone()), ..AgentPatch::default() };
+            self.patch_agent(&turn.agent, patch);
+        }
         self.tell(Effect::StartTurn(Box::new(TurnSpec {
             turn: turn.id,
             agent: turn.agent.clone(),

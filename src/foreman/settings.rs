@@ -58,6 +58,8 @@ pub struct AutoAnswer {
     pub demo: bool,
     /// These kinds, everywhere.
     pub kinds: BTreeSet<DecisionKind>,
+    /// Only decisions up to this number (a showcase that holds with the next ones open).
+    pub until: Option<u64>,
     /// Pause before the answer, ms.
     pub delay_ms: EpochMs,
     /// Pause before a merge that was refused is answered again (at most twice), ms.

@@ -14,7 +14,7 @@ use crate::protocol::{
     Agent, AgentId, AuthStatus, BackendName, Decision, DecisionId, EpochMs, FeedItem, ForemanStatus, Goal, GoalId,
     LogEntry, MemoryEntry, MemoryId, Repo, RepoId, Task, TaskId, WorktreeId,
 };
-use crate::turn::{Answered, Cause, Job, RequestId, TurnCommand, TurnId};
+use crate::turn::{Answered, Cause, InboxMessage, Job, RequestId, TurnCommand, TurnId};
 
 /// Feed items kept; a snapshot carries fewer. Items, a day or two of work.
 pub const FEED_KEPT: usize = 300;
@@ -309,6 +309,8 @@ pub struct Turn {
     pub created_at: EpochMs,
     /// Not before this time (a passing failure).
     pub not_before: Option<EpochMs>,
+    /// Messages that the turn was started with; a follow-up that is taken up again is about them still.
+    pub inbox: Vec<InboxMessage>,
     /// Messages between agents that led here without anything else happening; bounds conversations.
     pub hops: u8,
 }

@@ -39,9 +39,21 @@ impl Step<'_> {
             phase: TurnPhase::Wanted,
             created_at: self.now,
             not_before: None,
+            inbox: Vec::new(),
             hops,
         })));
         id
+    }
+
+    /// Wants an interrupted turn again; a follow-up keeps the messages it is about.
+    pub(crate) fn want_again(&mut self, turn: &Turn, cause: Cause, not_before: Option<u64>) {
+        let id = self.want_turn(turn.agent.clone(), turn.job, turn.task.clone(), turn.goal.clone(), cause, turn.hops);
+        let Some(mut wanted) = self.state.turns.get(&id).cloned() else { return };
+        wanted.not_before = not_before;
+        if turn.job == Job::Followup {
+            wanted.inbox.clone_from(&turn.inbox);
+        }
+        self.put(Change::Turn(Box::new(wanted)));
     }
 
     /// The running part of a turn.
@@ -258,16 +270,8 @@ impl Step<'_> {
     pub(crate) fn turn_stopped(&mut self, turn: &Turn, why: StopWhy, withdrawn: Option<String>) {
         match why {
             StopWhy::Pause => {
-                let id = self.want_turn(
-                    turn.agent.clone(),
-                    turn.job,
-                    turn.task.clone(),
-                    turn.goal.clone(),
-                    Cause::Continue { withdrawn },
-                    turn.hops,
-                );
+                self.want_again(turn, Cause::Continue { withdrawn }, None);
                 self.log(&turn.agent, LogKind::Text, "paused; the work goes on where it was");
-                let _goes_on_when_resumed = id;
             }
             StopWhy::Stop | StopWhy::Shutdown => {}
             StopWhy::Task => {
@@ -436,12 +440,8 @@ impl Step<'_> {
                 self.edit_work(task, |work| work.retries += 1);
             }
             let cause = Cause::Retry { reason: failure.reason.clone() };
-            let again = self.want_turn(agent, turn.job, turn.task.clone(), turn.goal.clone(), cause, turn.hops);
             let at = self.now + failure.retry_after_ms.unwrap_or(0);
-            if let Some(mut wanted) = self.state.turns.get(&again).cloned() {
-                wanted.not_before = Some(at);
-                self.put(Change::Turn(Box::new(wanted)));
-            }
+            self.want_again(turn, cause, Some(at));
             return;
         }
         self.patch_agent_state(&agent, AgentState::Error, station, &format!("turn failed: {words}"));

@@ -2,11 +2,25 @@
 //!
 //! Reads the disk to resolve paths, never the state. Knows nobody else in this crate. Entry point: [`judge`].
 
+mod access;
+mod args;
+mod arith;
 pub mod disk;
+mod env;
+mod eval;
 mod findings;
+mod git;
+mod glob;
+mod lex;
 mod paths;
+mod program;
+mod run;
+mod scan;
 mod scope;
+mod shell;
+mod special;
 mod tools;
+mod word;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,6 +28,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use self::disk::{Disk, RealDisk};
+use self::eval::{Eval, Stdin, Step};
 use self::findings::Findings;
 use self::paths::Places;
 use self::scope::Scope;
@@ -95,15 +110,52 @@ pub fn judge(call: &ToolCall, area: &Area) -> Verdict {
 #[must_use]
 pub fn judge_on(call: &ToolCall, area: &Area, disk: &dyn Disk) -> Verdict {
     let places = Places::new(area, disk);
-    let mut findings = Findings::default();
     if call.tool == "Bash" {
-        let text = call.input.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
-        if text.contains("git") && text.contains("push") {
-            findings.deny("agents never push: the Foreman brings branches over");
-        }
-        findings.ask("runs a command");
-        return findings.verdict(area, &Scope::Exact { cwd: area.cwd.clone(), text: text.trim().to_string() });
+        return command(call, area, &places).0;
     }
+    let mut findings = Findings::default();
     tools::judge_tool(call, area, &places, &mut findings);
     findings.verdict(area, &tools::exact(call, &area.cwd))
+}
+
+/// Judges a command: the scan of the whole text first, then what each part would do.
+fn command(call: &ToolCall, area: &Area, places: &Places<'_>) -> (Verdict, Vec<Step>) {
+    let text = call.input.get("command").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let exact = Scope::Exact { cwd: area.cwd.clone(), text: text.trim().to_string() };
+    let mut eval = Eval::new(area, places);
+    scan::scan(text, &mut eval.findings);
+    if !eval.findings.denials.is_empty() {
+        return (eval.findings.verdict(area, &exact), Vec::new());
+    }
+    if text.trim().is_empty() {
+        eval.findings.ask("the command is empty");
+    }
+    let mut env = eval.start();
+    eval.text(text, &mut env, &Stdin::Inherited);
+    (eval.findings.verdict(area, &exact), eval.steps)
+}
+
+/// One simple command of a text with the verdict on it alone, for showing how the whole came about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// The part of the text.
+    pub text: String,
+    /// What it would be alone; the whole is the strictest of all parts.
+    pub verdict: Verdict,
+}
+
+/// The verdict on each simple command of a `Bash` call, in the order they were judged, those of nested texts before
+/// the command they stand in. Empty for other tools, and where the whole text is refused or not understood.
+#[must_use]
+pub fn explain(call: &ToolCall, area: &Area) -> Vec<Explained> {
+    let places = Places::new(area, &RealDisk);
+    if call.tool != "Bash" {
+        return Vec::new();
+    }
+    let (_, steps) = command(call, area, &places);
+    let exact = |text: &str| Scope::Exact { cwd: area.cwd.clone(), text: text.to_string() };
+    steps
+        .into_iter()
+        .map(|step| Explained { verdict: step.findings.verdict(area, &exact(&step.text)), text: step.text })
+        .collect()
 }

@@ -3,6 +3,8 @@
 //! Decoding is strict on types, enums, ranges and lengths, ignores unknown fields, and says everything that is wrong at
 //! once. Knows nothing of sockets.
 
+use std::io;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -56,9 +58,28 @@ struct Envelope<'a, M> {
     message: &'a M,
 }
 
-/// The envelope and the message as they stand on the wire, for whoever measures or writes them.
+/// A Foreman's message with its envelope, to be written in whatever form.
 pub(crate) fn envelope(message: &impl Serialize) -> impl Serialize {
     Envelope { v: PROTOCOL_VERSION, id: None, message }
+}
+
+/// Length of a value as JSON, in bytes; nothing is kept while counting.
+pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // Counting can't fail, and our types always encode.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
 }
 
 fn encode(id: Option<&str>, message: &impl Serialize) -> String {

@@ -188,6 +188,7 @@ impl Dice {
                     Change::TurnGone(id)
                 } else {
                     Change::Turn(Box::new(Turn {
+                        inbox: Vec::new(),
                         id,
                         agent: self.agent(),
                         job: Job::Work,

@@ -172,6 +172,11 @@ impl ConnectionReceiver {
         }
     }
 
+    /// What waits in the outbox right now, one by one: for a session that delivers the rest before it ends.
+    pub fn take_waiting(&mut self) -> Option<Arc<Outgoing>> {
+        self.end.shared.outbox().pop()
+    }
+
     /// Waits until the loop closes this connection, whatever still waits in the outbox: for a session that is stuck in
     /// a write.
     pub async fn closed(&self) -> CloseReason {

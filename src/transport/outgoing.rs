@@ -1,11 +1,10 @@
 //! A message on its way out: typed for embedded clients, encoded once for all sockets.
 
-use std::io;
 use std::sync::{Arc, OnceLock};
 
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
-use crate::protocol::decode::envelope;
+use crate::protocol::decode::{envelope, json_bytes};
 use crate::protocol::{ServerMessage, encode_server};
 
 /// A server message shared by every client that hears it.
@@ -34,27 +33,8 @@ impl Outgoing {
     pub fn bytes(&self) -> usize {
         match self.encoded.get() {
             Some(text) => text.len(),
-            None => *self.bytes.get_or_init(|| {
-                let mut counter = Counter(0);
-                // Counting can't fail, and our types always encode.
-                let _ = serde_json::to_writer(&mut counter, &envelope(&self.message));
-                counter.0
-            }),
+            None => *self.bytes.get_or_init(|| json_bytes(&envelope(&self.message))),
         }
-    }
-}
-
-/// Counts what is written to it.
-struct Counter(usize);
-
-impl io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len();
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 
