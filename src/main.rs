@@ -1,1 +1,7 @@
-fn main() {}
+//! Composes the program: one call.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    agentcraft_tui::cli::main()
+}
