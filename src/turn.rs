@@ -317,6 +317,9 @@ pub struct UpdateTask {
     /// Lead only.
     #[serde(default)]
     pub description: Option<String>,
+    /// Lead only: replaces what the task waits for.
+    #[serde(default)]
+    pub deps: Option<Vec<TaskId>>,
 }
 
 /// Statuses an agent may set; a worker only `Doing`, `Review` and `Blocked`.

@@ -51,6 +51,9 @@ pub struct Foreman {
     live: Live,
 }
 
+/// Ids from here on are of effects that die with the process; stored ones count from 1.
+const PASSING: u64 = 1 << 62;
+
 /// What belongs to this life of the process and is not stored.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
@@ -58,6 +61,8 @@ pub(crate) struct Live {
     ready: bool,
     /// The process is about to end; nothing new starts.
     closing: bool,
+    /// Effects of this life that are not stored, counted.
+    passing: u64,
     /// Effects that die with the process.
     asks: BTreeMap<EffectId, Ask>,
     /// When a repository is looked at again.
@@ -161,9 +166,15 @@ impl Step<'_> {
         self.out.push(Output::Effect(id, effect));
     }
 
+    /// Id of an effect that dies with the process: nothing is stored for it, so that an idle Foreman writes nothing.
+    fn passing_id(&mut self) -> EffectId {
+        self.live.passing += 1;
+        EffectId(PASSING + self.live.passing)
+    }
+
     /// Wants an effect that dies with the process.
     fn ask(&mut self, effect: Effect, ask: Ask) -> EffectId {
-        let id = EffectId(self.count(state::Counter::Effect));
+        let id = self.passing_id();
         self.live.asks.insert(id, ask);
         self.out.push(Output::Effect(id, effect));
         id
@@ -171,7 +182,7 @@ impl Step<'_> {
 
     /// Tells the shell something that has no result.
     fn tell(&mut self, effect: Effect) {
-        let id = EffectId(self.count(state::Counter::Effect));
+        let id = self.passing_id();
         self.out.push(Output::Effect(id, effect));
     }
 

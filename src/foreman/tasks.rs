@@ -143,7 +143,6 @@ impl Step<'_> {
     }
 
     /// Replaces the dependencies of a task; cycles are refused.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the rule is kept with its graph; no message edits deps yet"))]
     pub(crate) fn set_deps(&mut self, id: &TaskId, deps: Vec<TaskId>) -> Result<(), String> {
         for dep in &deps {
             if dep == id {

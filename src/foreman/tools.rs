@@ -216,8 +216,9 @@ impl Step<'_> {
         if task.assignee.as_ref() != Some(&turn.agent) || turn.task.as_ref() != Some(id) {
             return Err(format!("{id} is not your current task"));
         }
-        if update.assignee.is_some() || update.title.is_some() || update.description.is_some() {
-            return Err("only the lead may change assignee, title or description".to_owned());
+        if update.assignee.is_some() || update.title.is_some() || update.description.is_some() || update.deps.is_some()
+        {
+            return Err("only the lead may change assignee, title, description or dependencies".to_owned());
         }
         if let Some(summary) = &update.summary {
             self.set_summary(id, summary);
@@ -277,6 +278,9 @@ impl Step<'_> {
         if let Some(description) = &update.description {
             let description = truncate(text::clean(description).trim(), 8000);
             self.edit_task(id, |task| task.description = (!description.is_empty()).then_some(description));
+        }
+        if let Some(deps) = &update.deps {
+            self.set_deps(id, deps.clone())?;
         }
         if let Some(name) = &update.assignee {
             let agent = self.agent_named(name)?;

@@ -45,8 +45,22 @@ impl Step<'_> {
         id
     }
 
-    /// Wants an interrupted turn again; a follow-up keeps the messages it is about.
+    /// Wants an interrupted turn again; a follow-up keeps the messages it is about, and a turn that was asked for
+    /// something in particular is still asked for it.
     pub(crate) fn want_again(&mut self, turn: &Turn, cause: Cause, not_before: Option<u64>) {
+        let cause = match &turn.cause {
+            Cause::ChangesRequested { .. }
+            | Cause::CiFailed { .. }
+            | Cause::Conflict { .. }
+            | Cause::Answer { .. } => turn.cause.clone(),
+            Cause::Start
+            | Cause::HandOver { .. }
+            | Cause::Restarted
+            | Cause::Continue { .. }
+            | Cause::Retry { .. }
+            | Cause::Nudge
+            | Cause::Messages => cause,
+        };
         let id = self.want_turn(turn.agent.clone(), turn.job, turn.task.clone(), turn.goal.clone(), cause, turn.hops);
         let Some(mut wanted) = self.state.turns.get(&id).cloned() else { return };
         wanted.not_before = not_before;

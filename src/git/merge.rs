@@ -31,10 +31,10 @@ pub fn merge(home: &GitHome, request: &MergeRequest) -> Result<MergeResult, GitE
         return Ok(MergeResult::Refused { reason: format!("{} is gone", repo.display()) });
     }
     let merge = Merge { home, request, record: format!("refs/agentcraft/merge/{}", request.mark) };
-    if let Some(commit) = merge.recorded()? {
-        if let Some(result) = merge.take_up(&commit)? {
-            return Ok(result);
-        }
+    if let Some(commit) = merge.recorded()?
+        && let Some(result) = merge.take_up(&commit)?
+    {
+        return Ok(result);
     }
     // A lost race is run once more on the new base.
     for _ in 0..2 {
@@ -219,8 +219,7 @@ impl Merge<'_> {
         Ok(String::from_utf8_lossy(&all)
             .lines()
             .filter_map(|line| line.split_once('\t'))
-            .filter(|(scope, _)| *scope != "command")
-            .next_back()
+            .rfind(|(scope, _)| *scope != "command")
             .is_some_and(|(_, value)| value == "true"))
     }
 

@@ -402,10 +402,10 @@ impl<'a> Eval<'a> {
         if word.array.is_some() {
             return Arg { text: format!("{}{}", word.shape(), super::word::UNKNOWN), ..Arg::default() };
         }
-        if let [Unit::Expand { what: Expansion::Command { body }, .. }] = word.units.as_slice() {
-            if let Some(files) = self.files(body, env) {
-                return Arg { files: Some(files), text: super::word::UNKNOWN.to_string(), ..Arg::default() };
-            }
+        if let [Unit::Expand { what: Expansion::Command { body }, .. }] = word.units.as_slice()
+            && let Some(files) = self.files(body, env)
+        {
+            return Arg { files: Some(files), text: super::word::UNKNOWN.to_string(), ..Arg::default() };
         }
         let mut units = Vec::with_capacity(word.units.len());
         for unit in &word.units {

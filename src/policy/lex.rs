@@ -184,14 +184,16 @@ impl<'t> Lexer<'t> {
                 b')' if nested && inside.is_empty() => break,
                 _ => {}
             }
-            if self.rest().starts_with("((") && (command || after_for) && inside.last() != Some(&Inside::CasePattern) {
-                if let Some(end) = self.arithmetic_end(start + 2) {
-                    let (text, inner) = self.arithmetic(start + 2..end);
-                    self.at = end + 2;
-                    tokens.push(Token { kind: TokenKind::Arith { text, inner }, span: start..self.at });
-                    (command, after_for) = (false, false);
-                    continue;
-                }
+            if self.rest().starts_with("((")
+                && (command || after_for)
+                && inside.last() != Some(&Inside::CasePattern)
+                && let Some(end) = self.arithmetic_end(start + 2)
+            {
+                let (text, inner) = self.arithmetic(start + 2..end);
+                self.at = end + 2;
+                tokens.push(Token { kind: TokenKind::Arith { text, inner }, span: start..self.at });
+                (command, after_for) = (false, false);
+                continue;
             }
             let process = matches!(self.peek(0), b'<' | b'>') && self.peek(1) == b'(';
             if let Some(redirect) = REDIRECTS.iter().find(|text| self.rest().starts_with(**text)).filter(|_| !process) {

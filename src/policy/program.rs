@@ -298,8 +298,8 @@ fn long_option<'a>(
 
 fn cluster<'a>(program: &Program, arg: &Arg, rest: &mut impl Iterator<Item = &'a Arg>, parts: &mut Vec<Part>) {
     let text = arg.as_str();
-    let mut letters = text.char_indices().skip(1);
-    while let Some((at, letter)) = letters.next() {
+    let letters = text.char_indices().skip(1);
+    for (at, letter) in letters {
         let after = at + letter.len_utf8();
         let glued = (after < text.len()).then(|| arg.from(after));
         match program.options.get_key_value(letter.encode_utf8(&mut [0; 4]) as &str) {

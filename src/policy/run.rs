@@ -63,10 +63,11 @@ impl Eval<'_> {
         let Some(name) = self.program_name(name, program, rest, env) else { return };
         let name = name.as_str();
         let tool = program::lookup(name).is_some() || special::knows(name) || is_shell(name) || is_interpreter(name);
-        if let [only] = rest {
-            if only.known() == Some("--version") && tool {
-                return;
-            }
+        if let [only] = rest
+            && only.known() == Some("--version")
+            && tool
+        {
+            return;
         }
         match name {
             "command" | "builtin" | "exec" | "nohup" | "nice" | "time" | "timeout" | "stdbuf" | "setsid" | "env" => {
@@ -350,10 +351,8 @@ impl Eval<'_> {
                 }
             }
             Operands::Pattern => {
-                if !pattern_given {
-                    if let Some(pattern) = operands.next().filter(|pattern| pattern.is_unknown()) {
-                        self.findings.ask(format!("{name} is given `{}`, which may be an option", shown(pattern)));
-                    }
+                if !pattern_given && let Some(pattern) = operands.next().filter(|pattern| pattern.is_unknown()) {
+                    self.findings.ask(format!("{name} is given `{}`, which may be an option", shown(pattern)));
                 }
                 for operand in operands {
                     self.operand(name, operand, Class::Read, env);

@@ -494,19 +494,19 @@ impl Scan<'_> {
             let name = base(word);
             let rest = words.get(at + 1..).unwrap_or(&[]);
             if name == "git" {
-                if let Subcommand::At(sub) = git::subcommand(rest) {
-                    if git::is_push(rest.get(sub..).unwrap_or(&[])) {
-                        self.findings.deny(PUSH);
-                    }
+                if let Subcommand::At(sub) = git::subcommand(rest)
+                    && git::is_push(rest.get(sub..).unwrap_or(&[]))
+                {
+                    self.findings.deny(PUSH);
                 }
                 if let Some(reason) = git::forbidden(rest.get(..rest.len().min(64)).unwrap_or(rest)) {
                     self.findings.deny(reason);
                 }
             }
-            if let Some(sub) = name.strip_prefix("git-") {
-                if git::is_push(&[sub.to_string()]) {
-                    self.findings.deny(PUSH);
-                }
+            if let Some(sub) = name.strip_prefix("git-")
+                && git::is_push(&[sub.to_string()])
+            {
+                self.findings.deny(PUSH);
             }
             if word.split_once('=').is_some_and(|(name, _)| env::is_guard(name)) {
                 self.findings.deny(tampers(word.split('=').next().unwrap_or(word)));

@@ -628,10 +628,10 @@ impl Reader<'_> {
     }
 
     fn claim_if_there(&mut self, node: Node<'_>) {
-        if let Some(at) = self.at(node.start_byte()) {
-            if self.lexed.tokens.get(at).is_some_and(|token| token.kind == TokenKind::Operator(";")) {
-                let _ = self.mark(at);
-            }
+        if let Some(at) = self.at(node.start_byte())
+            && self.lexed.tokens.get(at).is_some_and(|token| token.kind == TokenKind::Operator(";"))
+        {
+            let _ = self.mark(at);
         }
     }
 

@@ -222,6 +222,7 @@ fn update(task_id: TaskId, status: Option<ToolStatus>) -> UpdateTask {
         assignee: None,
         title: None,
         description: None,
+        deps: None,
     }
 }
 

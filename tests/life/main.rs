@@ -154,9 +154,8 @@ impl Client {
             let message = ClientMessage::GoalSubmit(goal);
             client.connection.send(ClientEnvelope { id: Some("goal".to_owned()), message }).await.unwrap();
             loop {
-                match client.next(Instant::now() + PATIENCE).await.expect("an ack") {
-                    ServerMessage::Ack(ack) => break assert!(ack.ok, "{ack:?}"),
-                    _ => {}
+                if let ServerMessage::Ack(ack) = client.next(Instant::now() + PATIENCE).await.expect("an ack") {
+                    break assert!(ack.ok, "{ack:?}");
                 }
             }
         }

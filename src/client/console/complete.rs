@@ -91,7 +91,7 @@ fn arguments(name: &str, rest: &str, at: usize, context: &ConsoleContext<'_>) ->
                     .filter(|decision| decision.kind == DecisionKind::Merge)
                     .map(|decision| candidate(decision.id.as_str(), decision.question.as_str(), false)),
             );
-            all.extend(tasks(context, false).into_iter());
+            all.extend(tasks(context, false));
             rank(last, last_start, all)
         }
         ("pause" | "resume" | "stop" | "spawn", []) => rank(last, last_start, agents(context, false, name == "spawn")),

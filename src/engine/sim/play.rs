@@ -550,6 +550,7 @@ impl<'a> Player<'a> {
             assignee: None,
             title: None,
             description: None,
+            deps: None,
         };
         self.tool(AgentTool::UpdateTask(update)).await?;
         self.nap(600).await

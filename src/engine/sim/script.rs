@@ -192,9 +192,9 @@ pub enum Beat {
     Permission {
         command: String,
         #[serde(default)]
-        allowed: Vec<Beat>,
+        allowed: Vec<Self>,
         #[serde(default)]
-        denied: Vec<Beat>,
+        denied: Vec<Self>,
     },
     /// Asks the person; each option has its beats, free text those of the first.
     Ask {
@@ -203,19 +203,19 @@ pub enum Beat {
         #[serde(default)]
         context: Option<String>,
         #[serde(default)]
-        answers: Vec<Vec<Beat>>,
+        answers: Vec<Vec<Self>>,
     },
     /// Branches on an answered question of any turn: the beats of its option.
-    Answered { question: String, answers: Vec<Vec<Beat>> },
+    Answered { question: String, answers: Vec<Vec<Self>> },
     /// Waits until one of the facts holds.
     WaitUntil { any: Vec<Fact> },
     /// Branches on facts: all must hold.
     If {
         all: Vec<Fact>,
         #[serde(default)]
-        then: Vec<Beat>,
+        then: Vec<Self>,
         #[serde(default, rename = "else")]
-        otherwise: Vec<Beat>,
+        otherwise: Vec<Self>,
     },
     /// Fails the turn in a passing way, the first time only.
     FailOnce { reason: String, retry_ms: u64 },

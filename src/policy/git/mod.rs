@@ -97,10 +97,10 @@ pub(crate) fn forbidden(words: &[String]) -> Option<String> {
         if option.starts_with("--config-env") {
             return Some("--config-env could undo the git guard".into());
         }
-        if option == "-c" {
-            if let Some(reason) = options.next().and_then(|setting| forbidden_setting(setting)) {
-                return Some(reason);
-            }
+        if option == "-c"
+            && let Some(reason) = options.next().and_then(|setting| forbidden_setting(setting))
+        {
+            return Some(reason);
         }
     }
     let (name, rest) = rest.split_first()?;
@@ -206,19 +206,19 @@ pub(crate) fn commands_within(words: &[String]) -> Vec<String> {
         }
     }
     let rest = words.get(sub..).unwrap_or(&[]);
-    if let Some((name, rest)) = rest.split_first() {
-        if matches!(
+    if let Some((name, rest)) = rest.split_first()
+        && matches!(
             name.as_str(),
             "rebase" | "submodule" | "filter-branch" | "difftool" | "mergetool" | "bisect" | "hook"
-        ) {
-            for word in rest {
-                let value = match word.strip_prefix("--") {
-                    Some(long) => long.split_once('=').map_or("", |(_, value)| value),
-                    None => word.strip_prefix("-x").unwrap_or(word),
-                };
-                if value.contains([' ', '\t', '\n']) {
-                    commands.push(value.to_string());
-                }
+        )
+    {
+        for word in rest {
+            let value = match word.strip_prefix("--") {
+                Some(long) => long.split_once('=').map_or("", |(_, value)| value),
+                None => word.strip_prefix("-x").unwrap_or(word),
+            };
+            if value.contains([' ', '\t', '\n']) {
+                commands.push(value.to_string());
             }
         }
     }

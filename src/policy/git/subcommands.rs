@@ -250,7 +250,7 @@ fn place(eval: &mut Eval<'_>, form: &Form, env: &Env) {
                 }
             }
             Repository::Tampered(why) => {
-                eval.findings.ask(format!("the worktree's repository is not as it should be: {why}"))
+                eval.findings.ask(format!("the worktree's repository is not as it should be: {why}"));
             }
         }
     }
@@ -552,19 +552,19 @@ fn checkout(
     let quiet = |word: &&str| {
         matches!(*word, "-q" | "--quiet" | "--detach" | "-d" | "--" | "--progress" | "--no-progress" | "--no-guess")
     };
-    if sub == "checkout" {
-        if let Some(at) = words.iter().position(|word| *word == "--") {
-            let before = words.get(..at).unwrap_or(&[]);
-            let tree = before.iter().filter(|word| !word.starts_with('-')).count();
-            let plain = before
-                .iter()
-                .filter(|word| word.starts_with('-'))
-                .all(|word| matches!(*word, "-q" | "--quiet" | "--ours" | "--theirs" | "-f"));
-            if tree <= 1 && plain && words.len() > at + 1 {
-                return Form::Own;
-            }
-            return Form::Exact(RISKY);
+    if sub == "checkout"
+        && let Some(at) = words.iter().position(|word| *word == "--")
+    {
+        let before = words.get(..at).unwrap_or(&[]);
+        let tree = before.iter().filter(|word| !word.starts_with('-')).count();
+        let plain = before
+            .iter()
+            .filter(|word| word.starts_with('-'))
+            .all(|word| matches!(*word, "-q" | "--quiet" | "--ours" | "--theirs" | "-f"));
+        if tree <= 1 && plain && words.len() > at + 1 {
+            return Form::Own;
         }
+        return Form::Exact(RISKY);
     }
     match operands {
         [target] if words.iter().filter(|word| word.starts_with('-')).all(quiet) => Form::Target((*target).to_string()),

@@ -113,7 +113,7 @@ pub(crate) fn transfer(eval: &mut Eval<'_>, name: &str, args: &[Arg], env: &mut 
                 Meaning::Write => target = value,
                 Meaning::Follow => follows = true,
                 Meaning::Ask => {
-                    eval.findings.ask(format!("{name} with the option {option} makes links or runs a program"))
+                    eval.findings.ask(format!("{name} with the option {option} makes links or runs a program"));
                 }
                 Meaning::Flag | Meaning::Data | Meaning::Script | Meaning::ScriptFile | Meaning::Read => {
                     if value.as_ref().is_some_and(|value| value.known().is_none()) {
@@ -147,9 +147,9 @@ pub(crate) fn transfer(eval: &mut Eval<'_>, name: &str, args: &[Arg], env: &mut 
     };
     for source in &operands {
         if name == "mv" {
-            eval.removes(name, source, env)
+            eval.removes(name, source, env);
         } else {
-            eval.reads(name, source, env)
+            eval.reads(name, source, env);
         }
         if source.files.is_some() {
             eval.findings.ask(format!("{name} takes files whose names are known only at run time"));
@@ -237,10 +237,10 @@ pub(crate) fn dd(eval: &mut Eval<'_>, args: &[Arg], env: &mut Env) {
 pub(crate) fn date(eval: &mut Eval<'_>, args: &[Arg], env: &mut Env) {
     let Some(program) = program::lookup("date") else { return };
     for part in program::walk(program, args) {
-        if let Part::Operand(operand) = part {
-            if !operand.text.starts_with('+') {
-                eval.findings.ask("date with a time sets the clock");
-            }
+        if let Part::Operand(operand) = part
+            && !operand.text.starts_with('+')
+        {
+            eval.findings.ask("date with a time sets the clock");
         }
     }
     eval.table("date", program, args, env);

@@ -243,7 +243,7 @@ fn tokens(language: Language, code: &str) -> Option<Vec<Token>> {
                 tokens.push(Token::Sign(c));
             }
             '%' | '?' | ':' | '&' | '|' | '^' | '{' | '}' if language == Language::JavaScript => {
-                tokens.push(Token::Sign(c))
+                tokens.push(Token::Sign(c));
             }
             // A division: a value stands before it.
             '/' if language == Language::JavaScript => match tokens.last() {

@@ -33,7 +33,7 @@ pub(crate) fn fetch(eval: &mut Eval<'_>, name: &str, args: &[Arg], env: &mut Env
                 eval.value(name, rest.next(), Class::Write, env);
             }
             ("curl", "-X" | "--request") => {
-                plain &= rest.next().is_some_and(|verb| matches!(verb.as_str(), "GET" | "HEAD"))
+                plain &= rest.next().is_some_and(|verb| matches!(verb.as_str(), "GET" | "HEAD"));
             }
             ("curl", "-m" | "--max-time" | "--connect-timeout" | "--retry" | "-w" | "--write-out") => {
                 rest.next();
@@ -47,7 +47,7 @@ pub(crate) fn fetch(eval: &mut Eval<'_>, name: &str, args: &[Arg], env: &mut Env
             ("curl", _)
                 if !text.starts_with("--") && text.chars().skip(1).all(|letter| "fsSLIivkO46".contains(letter)) => {}
             ("wget", _) if text.starts_with("-qO") && text.len() > 3 => {
-                eval.value(name, Some(&arg.from(3)), Class::Write, env)
+                eval.value(name, Some(&arg.from(3)), Class::Write, env);
             }
             ("wget", "-qO") => eval.value(name, rest.next(), Class::Write, env),
             _ => plain = false,

@@ -291,7 +291,7 @@ pub(crate) fn go(eval: &mut Eval<'_>, args: &[Arg], env: &mut Env) {
             .findings
             .ask_for(format!("go {verb} reaches the module proxy"), Scope::Capability { action: format!("go {verb}") }),
         _ => {
-            eval.findings.ask(format!("go {} needs the person's word", verb.replace(super::super::word::UNKNOWN, "…")))
+            eval.findings.ask(format!("go {} needs the person's word", verb.replace(super::super::word::UNKNOWN, "…")));
         }
     }
     eval.table("go", program, args, env);

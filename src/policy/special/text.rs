@@ -213,10 +213,10 @@ fn sed_script(script: &str) -> Result<Vec<String>, &'static str> {
         }
         // Between commands only these may stand.
         while chars.next_if_eq(&' ').is_some() {}
-        if let Some(c) = chars.peek() {
-            if c.is_ascii_digit() || matches!(c, '/' | '$' | ',') {
-                return Err("is not understood");
-            }
+        if let Some(c) = chars.peek()
+            && (c.is_ascii_digit() || matches!(c, '/' | '$' | ','))
+        {
+            return Err("is not understood");
         }
     }
 }
@@ -292,7 +292,7 @@ pub(crate) fn awk(eval: &mut Eval<'_>, name: &str, args: &[Arg], env: &mut Env) 
                 eval.value(name, glued.or_else(|| rest.next().cloned()).as_ref(), Class::Read, env);
             }
             _ => {
-                eval.findings.ask(format!("{name} with the option {}", text.replace(super::super::word::UNKNOWN, "…")))
+                eval.findings.ask(format!("{name} with the option {}", text.replace(super::super::word::UNKNOWN, "…")));
             }
         }
     }
