@@ -126,7 +126,8 @@ fn write_limits(out: &mut String) -> fmt::Result {
         out,
         "\nIntegers are within ±(2^53 - 1). A snapshot that would be too large for a frame leaves out, oldest first and \
          only as far as needed: log entries, feed lines, closed decisions, tasks of finished goals, former worktrees, \
-         finished goals, memory notes. The last line of its feed says so.\n"
+         finished goals, memory notes. The last line of its feed says so. A diff that would be too large keeps its small \
+         files whole and the first lines of the others, with `truncated` set.\n"
     )
 }
 

@@ -8,6 +8,9 @@ pub const MAX_FRAME_BYTES: usize = 4 * 1024 * 1024;
 /// says what was left out.
 pub const SNAPSHOT_BYTES: usize = MAX_FRAME_BYTES - 64 * 1024;
 
+/// Size below which a diff is kept on a socket, in bytes: the frame limit less room for the envelope.
+pub const DIFF_BYTES: usize = MAX_FRAME_BYTES - 1024;
+
 /// A goal's text, in characters: some five pages; it goes into prompts whole.
 pub const GOAL_TEXT_CHARS: usize = 20_000;
 

@@ -7,6 +7,7 @@
 
 pub mod contract;
 pub mod decode;
+pub mod diff_fit;
 pub mod document;
 pub mod entity;
 pub mod ids;
@@ -154,7 +155,7 @@ pub struct DiffRequest {
     pub repo_id: RepoId,
     /// Worktree id; an agent id resolves to that agent's current worktree.
     pub worktree: WorktreeId,
-    /// One file of the diff, whole, however large: an addition of this Foreman that others ignore.
+    /// One file of the diff, whole as far as a frame holds it: an addition of this Foreman that others ignore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = limits::PATH_CHARS), regex(pattern = r"\S"))]
     pub path: Option<String>,

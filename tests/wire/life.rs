@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use agentcraft_tui::server::ServerConfig;
-use tokio::io::AsyncWriteExt;
+use agentcraft_tui::server::{ServerConfig, bind};
+use agentcraft_tui::transport::{ClientEvent, Connector};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpSocket;
+use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::core::{Core, quick};
-use crate::peer::{Frame, PONG, Peer, frame, text, user_message, within};
+use crate::peer::{ACCEPTED, Frame, PONG, Peer, frame, head, text, upgrade, user_message, within};
 
 /// A client that answers pings, or sends anything at all, lives through many intervals; one pong missed is nothing.
 #[tokio::test]
@@ -66,4 +70,57 @@ async fn a_restart_gets_the_same_port() {
     within("the server's end", &mut core.served).await.unwrap();
     let again = Core::with(ServerConfig { port: core.port, ..quick() }, usize::MAX).await;
     Peer::greeted(again.port).await.works().await;
+}
+
+/// While the loop is too busy to take a client's message, the server does not read and cannot hear the client: that is
+/// no silence of the client's.
+#[tokio::test]
+async fn a_client_held_up_by_a_busy_loop_is_not_silent() {
+    let (inbox, mut events) = mpsc::channel(1);
+    let bound = bind(ServerConfig { silent_intervals: 3, ..quick() }).await.unwrap();
+    let port = bound.port();
+    let stop = CancellationToken::new();
+    let _served = bound.serve(Connector::new(inbox), stop.clone());
+    let mut peer = Peer::connect(port).await;
+    // The news of the connection fills the inbox, so this message waits in its session.
+    peer.send(&user_message("patient")).await;
+    for _ in 0..8 {
+        assert!(matches!(peer.frame().await, Frame::Ping(_)), "closed while held up");
+    }
+    let opened = within("the connection", events.recv()).await;
+    assert!(matches!(opened, Some(ClientEvent::Opened { .. })), "{opened:?}");
+    match within("the message", events.recv()).await {
+        Some(ClientEvent::Message { envelope, .. }) => assert_eq!(envelope.id.as_deref(), Some("patient")),
+        other => panic!("{other:?}"),
+    }
+    stop.cancel();
+}
+
+/// What a client is still owed when the Foreman ends is sent before the goodbye, as far as a second lets it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_is_sent_before_the_goodbye() {
+    let core = Core::start().await;
+    // A small window, so that little fits between server and client.
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = within("a connection", socket.connect(([127, 0, 0, 1], core.port).into())).await.unwrap();
+    stream.write_all(upgrade("localhost", "").as_bytes()).await.unwrap();
+    assert_eq!(head(&mut stream).await, ACCEPTED);
+    let mut slow = Peer::over(stream);
+    slow.works().await;
+    let mut witness = Peer::greeted(core.port).await;
+    let line = "x".repeat(100_000);
+    for _ in 0..40 {
+        core.broadcast(&line).await;
+        witness.message().await;
+    }
+    core.broadcast("last words").await;
+    // Every client's outbox has it when one client hears it.
+    assert_eq!(witness.message().await["item"]["text"], "last words");
+    core.stop.cancel();
+    let mut heard = Vec::new();
+    within("the end", slow.stream.read_to_end(&mut heard)).await.unwrap();
+    let text = String::from_utf8_lossy(&heard);
+    let (last, goodbye) = (text.rfind("last words"), text.rfind("foreman shutting down"));
+    assert!(last.is_some() && last < goodbye, "{} bytes, {last:?}, {goodbye:?}", heard.len());
 }
