@@ -1,6 +1,7 @@
 //! Whole lives of the Foreman on the demo repository: through to the end, ended in order, and killed.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by them")]
+#![expect(clippy::disallowed_methods, reason = "a kill comes at some moment, not after a condition")]
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -154,9 +155,9 @@ impl Client {
             let message = ClientMessage::GoalSubmit(goal);
             client.connection.send(ClientEnvelope { id: Some("goal".to_owned()), message }).await.unwrap();
             loop {
-                match client.next(Instant::now() + PATIENCE).await.expect("an ack") {
-                    ServerMessage::Ack(ack) => break assert!(ack.ok, "{ack:?}"),
-                    _ => {}
+                if let ServerMessage::Ack(ack) = client.next(Instant::now() + PATIENCE).await.expect("an ack") {
+                    assert!(ack.ok, "{ack:?}");
+                    break;
                 }
             }
         }

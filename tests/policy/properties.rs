@@ -85,16 +85,49 @@ fn unfinished(text: &str) -> bool {
 }
 
 fn push() -> impl Strategy<Value = String> {
-    let git = select(vec!["git", "/usr/bin/git", "\"git\"", "g'i't", "\\git", "$'git'", "git -C src", "git --no-pager", "git -c color.ui=never"]);
-    let push = select(vec!["push", "pu\\sh", "'push'", "p\"us\"h", "$'\\x70ush'", "send-pack", "lfs push", "svn dcommit", "push --dry-run"]);
+    let git = select(vec![
+        "git",
+        "/usr/bin/git",
+        "\"git\"",
+        "g'i't",
+        "\\git",
+        "$'git'",
+        "git -C src",
+        "git --no-pager",
+        "git -c color.ui=never",
+    ]);
+    let push = select(vec![
+        "push",
+        "pu\\sh",
+        "'push'",
+        "p\"us\"h",
+        "$'\\x70ush'",
+        "send-pack",
+        "lfs push",
+        "svn dcommit",
+        "push --dry-run",
+    ]);
     let rest = select(vec!["", " origin", " origin main", " -f", " .", " 'a b'", " \"$X\""]);
     (git, push, rest).prop_map(|(git, push, rest)| format!("{git} {push}{rest}"))
 }
 
 fn prefix() -> impl Strategy<Value = String> {
     select(vec![
-        "", "command ", "nohup ", "nice -n 5 ", "timeout 9 ", "env A=1 ", "A=1 B=2 ", "exec ", "time ", "setsid ", "stdbuf -oL ",
-        "sudo ", "! ", "2>/dev/null ", "builtin command ",
+        "",
+        "command ",
+        "nohup ",
+        "nice -n 5 ",
+        "timeout 9 ",
+        "env A=1 ",
+        "A=1 B=2 ",
+        "exec ",
+        "time ",
+        "setsid ",
+        "stdbuf -oL ",
+        "sudo ",
+        "! ",
+        "2>/dev/null ",
+        "builtin command ",
     ])
     .prop_map(str::to_string)
 }
@@ -102,17 +135,72 @@ fn prefix() -> impl Strategy<Value = String> {
 /// A command that writes or reads outside, in some spelling.
 fn outside() -> impl Strategy<Value = String> {
     let target = select(vec![
-        "../x", "{HOME}/x", "~/x", "$HOME/x", "\"$HOME\"/x", "${HOME}/x", "{REPO}/x", "/etc/x", "src/../../x", "outlink/x", "dangling",
-        "inlink/../../x", "{TMP}/esc/x", "'../x'", "..\"/\"x", "./../x", "{TMP}/../x", "\"$UNKNOWN\"", "$UNKNOWN", "$(cat f)", "repolink/x",
-        "{HOME}/.agents/memory/x", "src/{a,../../x}", ".git/x", "$'\\x2e\\x2e/x'", "*/../../x",
+        "../x",
+        "{HOME}/x",
+        "~/x",
+        "$HOME/x",
+        "\"$HOME\"/x",
+        "${HOME}/x",
+        "{REPO}/x",
+        "/etc/x",
+        "src/../../x",
+        "outlink/x",
+        "dangling",
+        "inlink/../../x",
+        "{TMP}/esc/x",
+        "'../x'",
+        "..\"/\"x",
+        "./../x",
+        "{TMP}/../x",
+        "\"$UNKNOWN\"",
+        "$UNKNOWN",
+        "$(cat f)",
+        "repolink/x",
+        "{HOME}/.agents/memory/x",
+        "src/{a,../../x}",
+        ".git/x",
+        "$'\\x2e\\x2e/x'",
+        "*/../../x",
     ]);
     let form = select(vec![
-        "echo hi > T", "echo hi >> T", "echo hi >| T", "ls &> T", "ls 2> T", "ls >& T", "touch T", "cp README.md T", "cp -t T README.md",
-        "mv README.md T", "mkdir -p T", "tee T < README.md", "truncate -s 0 T", "rm T", "sed -i s/a/b/ T", "sort -o T data/list.txt",
-        "sort -oT data/list.txt", "sort data/list.txt --output=T", "uniq data/list.txt T", "install README.md T", "rm -rf T",
-        "find src -fprint T", "git log --output=T", "cat <<E > T\nhi\nE", ": > T", "exec > T", "cargo build --target-dir T",
-        "git format-patch -1 -o T", "tree -o T", "xxd README.md T", "time -o T ls", "gcc -o T src/a.c", "chmod +x T", "dd if=README.md of=T",
-        "{ ls; } > T", "(ls) > T", "if true; then ls; fi > T", "cd T && touch y",
+        "echo hi > T",
+        "echo hi >> T",
+        "echo hi >| T",
+        "ls &> T",
+        "ls 2> T",
+        "ls >& T",
+        "touch T",
+        "cp README.md T",
+        "cp -t T README.md",
+        "mv README.md T",
+        "mkdir -p T",
+        "tee T < README.md",
+        "truncate -s 0 T",
+        "rm T",
+        "sed -i s/a/b/ T",
+        "sort -o T data/list.txt",
+        "sort -oT data/list.txt",
+        "sort data/list.txt --output=T",
+        "uniq data/list.txt T",
+        "install README.md T",
+        "rm -rf T",
+        "find src -fprint T",
+        "git log --output=T",
+        "cat <<E > T\nhi\nE",
+        ": > T",
+        "exec > T",
+        "cargo build --target-dir T",
+        "git format-patch -1 -o T",
+        "tree -o T",
+        "xxd README.md T",
+        "time -o T ls",
+        "gcc -o T src/a.c",
+        "chmod +x T",
+        "dd if=README.md of=T",
+        "{ ls; } > T",
+        "(ls) > T",
+        "if true; then ls; fi > T",
+        "cd T && touch y",
     ]);
     (form, target).prop_map(|(form, target)| form.replace('T', target))
 }
@@ -120,11 +208,12 @@ fn outside() -> impl Strategy<Value = String> {
 /// Pieces that shell texts are made of, in any order.
 fn soup() -> impl Strategy<Value = String> {
     let piece = select(vec![
-        "ls", "cat", "git", "push", "echo", " ", " ", " ", "\n", ";", "&", "&&", "||", "|", "|&", "(", ")", "{", "}", "$(", "`", "\"", "'", "\\",
-        "$", "${", "$((", "))", "[[", "]]", "[", "]", "<", ">", ">>", "<<", "<<-", "<<<", "E", "'E'", "#", "if", "then", "fi", "for", "in", "do",
-        "done", "while", "case", "esac", ";;", "function", "x=", "x", "=", "~", "*", "?", "..", "/", "-", "--", "!", "time", "coproc", "select",
-        "\t", "\r", "\u{a0}", "é", "\u{200b}", "0", "1", "a[", "@", "%", "+", ",", ":", "<(", ">(", "$'", "$\"", "&>", ">&", "2>", "\\\n", "eval",
-        "sh -c ", "xargs", "find", "-exec", "{}", "sed", "awk", "env", "-i", "..", "{a,b}", "{1..9}",
+        "ls", "cat", "git", "push", "echo", " ", " ", " ", "\n", ";", "&", "&&", "||", "|", "|&", "(", ")", "{", "}",
+        "$(", "`", "\"", "'", "\\", "$", "${", "$((", "))", "[[", "]]", "[", "]", "<", ">", ">>", "<<", "<<-", "<<<",
+        "E", "'E'", "#", "if", "then", "fi", "for", "in", "do", "done", "while", "case", "esac", ";;", "function",
+        "x=", "x", "=", "~", "*", "?", "..", "/", "-", "--", "!", "time", "coproc", "select", "\t", "\r", "\u{a0}",
+        "é", "\u{200b}", "0", "1", "a[", "@", "%", "+", ",", ":", "<(", ">(", "$'", "$\"", "&>", ">&", "2>", "\\\n",
+        "eval", "sh -c ", "xargs", "find", "-exec", "{}", "sed", "awk", "env", "-i", "..", "{a,b}", "{1..9}",
     ]);
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
@@ -199,11 +288,26 @@ proptest! {
 #[test]
 fn limits_never_loosen() {
     let machine = Machine::linked();
-    let deep = |open: &str, inner: &str, close: &str, times: usize| format!("{}{inner}{}", open.repeat(times), close.repeat(times));
+    let deep = |open: &str, inner: &str, close: &str, times: usize| {
+        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+    };
     for times in [10, 70, 300, 5_000] {
         for (open, close) in [
-            ("(", ")"), ("$(", ")"), ("{ ", "; }"), ("\"$(", ")\""), ("if true; then ", "; fi"), ("<(", ")"), ("echo $(", ")"), ("((", "))"),
-            ("${x:-", "}"), ("$((", "))"), ("a=(", ")"), ("[[ (", ") ]]"), ("`", "`"), ("echo {a,", "}"), ("case x in x) ", ";; esac"),
+            ("(", ")"),
+            ("$(", ")"),
+            ("{ ", "; }"),
+            ("\"$(", ")\""),
+            ("if true; then ", "; fi"),
+            ("<(", ")"),
+            ("echo $(", ")"),
+            ("((", "))"),
+            ("${x:-", "}"),
+            ("$((", "))"),
+            ("a=(", ")"),
+            ("[[ (", ") ]]"),
+            ("`", "`"),
+            ("echo {a,", "}"),
+            ("case x in x) ", ";; esac"),
         ] {
             let text = deep(open, "git push", close, times);
             let verdict = judged(&machine, Role::Worker, &text);
@@ -216,12 +320,30 @@ fn limits_never_loosen() {
             assert!(matches!(judged(&machine, Role::Worker, &text), Verdict::Deny(_)), "{open} x{times}");
         }
     }
-    for filler in ["true; ", "x ", "git ", "sudo ", "sh -c ", "a | ", "{a,b}", "git status && ", "echo 'x' ", "\\\n", "$(true) ", "[ ", "x=1 "] {
+    for filler in [
+        "true; ",
+        "x ",
+        "git ",
+        "sudo ",
+        "sh -c ",
+        "a | ",
+        "{a,b}",
+        "git status && ",
+        "echo 'x' ",
+        "\\\n",
+        "$(true) ",
+        "[ ",
+        "x=1 ",
+    ] {
         for times in [1_000, 20_000] {
             let text = format!("{}\ngit push", filler.repeat(times));
             let verdict = judged(&machine, Role::Worker, &text);
             assert!(matches!(verdict, Verdict::Deny(_)), "{filler:?} x{times}: {verdict:?}");
-            assert!(!matches!(judged(&machine, Role::Worker, &filler.repeat(times)), Verdict::Allow) || filler == "\\\n" || times == 1_000);
+            assert!(
+                !matches!(judged(&machine, Role::Worker, &filler.repeat(times)), Verdict::Allow)
+                    || filler == "\\\n"
+                    || times == 1_000
+            );
         }
     }
 }
