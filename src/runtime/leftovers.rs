@@ -121,8 +121,17 @@ mod linux {
     fn wait(all: &[Leftover], time: Duration) {
         let until = Instant::now() + time;
         while all.iter().any(|left| !is_over(left.pid)) && Instant::now() < until {
-            std::thread::sleep(STEP);
+            pause();
         }
+    }
+
+    /// Between two looks at the process table.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a thread that may block; nothing tells of the end of another's child"
+    )]
+    fn pause() {
+        std::thread::sleep(STEP);
     }
 
     #[cfg(test)]
@@ -144,7 +153,7 @@ mod linux {
             let until = Instant::now() + Duration::from_secs(20);
             while !condition() {
                 assert!(Instant::now() < until, "waited for {what}");
-                std::thread::sleep(STEP);
+                pause();
             }
         }
 

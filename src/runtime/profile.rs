@@ -252,6 +252,7 @@ fn open_lock(path: &Path) -> Result<File, ProfileError> {
 }
 
 /// False: somebody else has it, and not only for a look.
+#[expect(clippy::disallowed_methods, reason = "at start-up, a fifth of a second at most")]
 fn lock_exclusively(lock: &File) -> io::Result<bool> {
     for attempt in 0..LOCK_TRIES {
         match rustix::fs::flock(lock, FlockOperation::NonBlockingLockExclusive) {

@@ -1,6 +1,7 @@
 //! Whole lives of the Foreman on the demo repository: through to the end, ended in order, and killed.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by them")]
+#![expect(clippy::disallowed_methods, reason = "a kill comes at some moment, not after a condition")]
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -19,6 +20,7 @@ use agentcraft_tui::protocol::{
 };
 use agentcraft_tui::runtime::profile::Profile;
 use agentcraft_tui::runtime::{Ended, Handle, Runtime, RuntimeConfig};
+use agentcraft_tui::store::FILE_NAME;
 use agentcraft_tui::transport::{Connection, Delivery, LinkKind};
 use tokio::sync::watch;
 
@@ -155,7 +157,8 @@ impl Client {
             client.connection.send(ClientEnvelope { id: Some("goal".to_owned()), message }).await.unwrap();
             loop {
                 if let ServerMessage::Ack(ack) = client.next(Instant::now() + PATIENCE).await.expect("an ack") {
-                    break assert!(ack.ok, "{ack:?}");
+                    assert!(ack.ok, "{ack:?}");
+                    break;
                 }
             }
         }
@@ -256,6 +259,37 @@ fn lives_that_end_in_order_go_on() {
         let view = Client::new(&handle).await.goal_done().await;
         place.check_end(&view);
         handle.shutdown().await;
+    });
+}
+
+/// While nothing can be stored the team stands still and says so; afterwards it goes on where it was, nothing twice.
+#[test]
+fn work_goes_on_after_the_database_could_not_be_written() {
+    let temp = tempfile::tempdir().unwrap();
+    let place = Place::new(temp.path().to_owned());
+    tokio().block_on(async {
+        let handle = place.start();
+        let mut client = Client::new(&handle).await;
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let message = client.next(until).await.expect("work");
+            if matches!(&message, ServerMessage::FeedAdd { item } if item.text.contains("started t2")) {
+                break;
+            }
+        }
+        let other = rusqlite::Connection::open(place.home().join("sim").join(FILE_NAME)).unwrap();
+        other.busy_timeout(PATIENCE).unwrap();
+        other.execute_batch("BEGIN IMMEDIATE").unwrap();
+        loop {
+            let message = client.next(until).await.expect("a word that nothing is accepted");
+            if matches!(&message, ServerMessage::Notify(notify) if notify.text.contains("stopped accepting")) {
+                break;
+            }
+        }
+        other.execute_batch("ROLLBACK").unwrap();
+        let view = client.goal_done().await;
+        place.check_end(&view);
+        assert_eq!(handle.shutdown().await, Ended::Asked);
     });
 }
 
