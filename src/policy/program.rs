@@ -275,7 +275,9 @@ fn long_option<'a>(
                 .options
                 .iter()
                 .filter(|(known, (_, value))| {
-                    matches!(value, Value::Yes | Value::Glued) && long.len() > known.len() && long.starts_with(known.as_str())
+                    matches!(value, Value::Yes | Value::Glued)
+                        && long.len() > known.len()
+                        && long.starts_with(known.as_str())
                 })
                 .max_by_key(|(known, _)| known.len());
             match prefix {
@@ -356,7 +358,8 @@ impl Program {
 
     /// The argument names a program or code, whatever option it is.
     pub(crate) fn names_code(&self, text: &str) -> bool {
-        self.ask_words.iter().any(|word| text.starts_with(word)) || self.ask_parts.iter().any(|part| text.contains(part))
+        self.ask_words.iter().any(|word| text.starts_with(word))
+            || self.ask_parts.iter().any(|part| text.contains(part))
     }
 }
 

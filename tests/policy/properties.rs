@@ -6,6 +6,7 @@ use agentcraft_tui::policy::{Role, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use proptest::test_runner::TestRunner;
 
 use crate::fixture::{Machine, unescape, word};
 use crate::{AGREED, FURTHER, rows};
@@ -65,10 +66,12 @@ fn wrapping_never_loosens() {
         let text = unescape(&machine.fill(input));
         let plain = rank(&machine.bash(role, &text));
         for (name, wrap) in wrappers() {
-            // What is cut off in the middle of a construct swallows what is put after it: a substitution, a group.
-            let open = ["parse", "heredoc"].iter().any(|_| unfinished(&text));
+            // What is cut off in the middle of a construct becomes another text when something is put around it.
+            if unfinished(&text) && plain == 1 {
+                continue;
+            }
             let after = machine.bash(role, &wrap(&text));
-            let least = if open { plain.min(1) } else { plain };
+            let least = if unfinished(&text) { 1 } else { plain };
             if rank(&after) < least {
                 looser.push(format!("{id} {name}: {} became {}", word(&machine.bash(role, &text)), word(&after)));
             }
@@ -85,16 +88,49 @@ fn unfinished(text: &str) -> bool {
 }
 
 fn push() -> impl Strategy<Value = String> {
-    let git = select(vec!["git", "/usr/bin/git", "\"git\"", "g'i't", "\\git", "$'git'", "git -C src", "git --no-pager", "git -c color.ui=never"]);
-    let push = select(vec!["push", "pu\\sh", "'push'", "p\"us\"h", "$'\\x70ush'", "send-pack", "lfs push", "svn dcommit", "push --dry-run"]);
+    let git = select(vec![
+        "git",
+        "/usr/bin/git",
+        "\"git\"",
+        "g'i't",
+        "\\git",
+        "$'git'",
+        "git -C src",
+        "git --no-pager",
+        "git -c color.ui=never",
+    ]);
+    let push = select(vec![
+        "push",
+        "pu\\sh",
+        "'push'",
+        "p\"us\"h",
+        "$'\\x70ush'",
+        "send-pack",
+        "lfs push",
+        "svn dcommit",
+        "push --dry-run",
+    ]);
     let rest = select(vec!["", " origin", " origin main", " -f", " .", " 'a b'", " \"$X\""]);
     (git, push, rest).prop_map(|(git, push, rest)| format!("{git} {push}{rest}"))
 }
 
 fn prefix() -> impl Strategy<Value = String> {
     select(vec![
-        "", "command ", "nohup ", "nice -n 5 ", "timeout 9 ", "env A=1 ", "A=1 B=2 ", "exec ", "time ", "setsid ", "stdbuf -oL ",
-        "sudo ", "! ", "2>/dev/null ", "builtin command ",
+        "",
+        "command ",
+        "nohup ",
+        "nice -n 5 ",
+        "timeout 9 ",
+        "env A=1 ",
+        "A=1 B=2 ",
+        "exec ",
+        "time ",
+        "setsid ",
+        "stdbuf -oL ",
+        "sudo ",
+        "! ",
+        "2>/dev/null ",
+        "builtin command ",
     ])
     .prop_map(str::to_string)
 }
@@ -102,17 +138,72 @@ fn prefix() -> impl Strategy<Value = String> {
 /// A command that writes or reads outside, in some spelling.
 fn outside() -> impl Strategy<Value = String> {
     let target = select(vec![
-        "../x", "{HOME}/x", "~/x", "$HOME/x", "\"$HOME\"/x", "${HOME}/x", "{REPO}/x", "/etc/x", "src/../../x", "outlink/x", "dangling",
-        "inlink/../../x", "{TMP}/esc/x", "'../x'", "..\"/\"x", "./../x", "{TMP}/../x", "\"$UNKNOWN\"", "$UNKNOWN", "$(cat f)", "repolink/x",
-        "{HOME}/.agents/memory/x", "src/{a,../../x}", ".git/x", "$'\\x2e\\x2e/x'", "*/../../x",
+        "../x",
+        "{HOME}/x",
+        "~/x",
+        "$HOME/x",
+        "\"$HOME\"/x",
+        "${HOME}/x",
+        "{REPO}/x",
+        "/etc/x",
+        "src/../../x",
+        "outlink/x",
+        "dangling",
+        "inlink/../../x",
+        "{TMP}/esc/x",
+        "'../x'",
+        "..\"/\"x",
+        "./../x",
+        "{TMP}/../x",
+        "\"$UNKNOWN\"",
+        "$UNKNOWN",
+        "$(cat f)",
+        "repolink/x",
+        "{HOME}/.agents/memory/x",
+        "src/{a,../../x}",
+        ".git/x",
+        "$'\\x2e\\x2e/x'",
+        "*/../../x",
     ]);
     let form = select(vec![
-        "echo hi > T", "echo hi >> T", "echo hi >| T", "ls &> T", "ls 2> T", "ls >& T", "touch T", "cp README.md T", "cp -t T README.md",
-        "mv README.md T", "mkdir -p T", "tee T < README.md", "truncate -s 0 T", "rm T", "sed -i s/a/b/ T", "sort -o T data/list.txt",
-        "sort -oT data/list.txt", "sort data/list.txt --output=T", "uniq data/list.txt T", "install README.md T", "rm -rf T",
-        "find src -fprint T", "git log --output=T", "cat <<E > T\nhi\nE", ": > T", "exec > T", "cargo build --target-dir T",
-        "git format-patch -1 -o T", "tree -o T", "xxd README.md T", "time -o T ls", "gcc -o T src/a.c", "chmod +x T", "dd if=README.md of=T",
-        "{ ls; } > T", "(ls) > T", "if true; then ls; fi > T", "cd T && touch y",
+        "echo hi > T",
+        "echo hi >> T",
+        "echo hi >| T",
+        "ls &> T",
+        "ls 2> T",
+        "ls >& T",
+        "touch T",
+        "cp README.md T",
+        "cp -t T README.md",
+        "mv README.md T",
+        "mkdir -p T",
+        "tee T < README.md",
+        "truncate -s 0 T",
+        "rm T",
+        "sed -i s/a/b/ T",
+        "sort -o T data/list.txt",
+        "sort -oT data/list.txt",
+        "sort data/list.txt --output=T",
+        "uniq data/list.txt T",
+        "install README.md T",
+        "rm -rf T",
+        "find src -fprint T",
+        "git log --output=T",
+        "cat <<E > T\nhi\nE",
+        ": > T",
+        "exec > T",
+        "cargo build --target-dir T",
+        "git format-patch -1 -o T",
+        "tree -o T",
+        "xxd README.md T",
+        "time -o T ls",
+        "gcc -o T src/a.c",
+        "chmod +x T",
+        "dd if=README.md of=T",
+        "{ ls; } > T",
+        "(ls) > T",
+        "if true; then ls; fi > T",
+        "cd T && touch y",
     ]);
     (form, target).prop_map(|(form, target)| form.replace('T', target))
 }
@@ -120,11 +211,12 @@ fn outside() -> impl Strategy<Value = String> {
 /// Pieces that shell texts are made of, in any order.
 fn soup() -> impl Strategy<Value = String> {
     let piece = select(vec![
-        "ls", "cat", "git", "push", "echo", " ", " ", " ", "\n", ";", "&", "&&", "||", "|", "|&", "(", ")", "{", "}", "$(", "`", "\"", "'", "\\",
-        "$", "${", "$((", "))", "[[", "]]", "[", "]", "<", ">", ">>", "<<", "<<-", "<<<", "E", "'E'", "#", "if", "then", "fi", "for", "in", "do",
-        "done", "while", "case", "esac", ";;", "function", "x=", "x", "=", "~", "*", "?", "..", "/", "-", "--", "!", "time", "coproc", "select",
-        "\t", "\r", "\u{a0}", "é", "\u{200b}", "0", "1", "a[", "@", "%", "+", ",", ":", "<(", ">(", "$'", "$\"", "&>", ">&", "2>", "\\\n", "eval",
-        "sh -c ", "xargs", "find", "-exec", "{}", "sed", "awk", "env", "-i", "..", "{a,b}", "{1..9}",
+        "ls", "cat", "git", "push", "echo", " ", " ", " ", "\n", ";", "&", "&&", "||", "|", "|&", "(", ")", "{", "}",
+        "$(", "`", "\"", "'", "\\", "$", "${", "$((", "))", "[[", "]]", "[", "]", "<", ">", ">>", "<<", "<<-", "<<<",
+        "E", "'E'", "#", "if", "then", "fi", "for", "in", "do", "done", "while", "case", "esac", ";;", "function",
+        "x=", "x", "=", "~", "*", "?", "..", "/", "-", "--", "!", "time", "coproc", "select", "\t", "\r", "\u{a0}",
+        "é", "\u{200b}", "0", "1", "a[", "@", "%", "+", ",", ":", "<(", ">(", "$'", "$\"", "&>", ">&", "2>", "\\\n",
+        "eval", "sh -c ", "xargs", "find", "-exec", "{}", "sed", "awk", "env", "-i", "..", "{a,b}", "{1..9}",
     ]);
     vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
@@ -139,89 +231,124 @@ fn judged(machine: &Machine, role: Role, text: &str) -> Verdict {
     verdict
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// Any text at all gets a verdict, and the same one again.
-    #[test]
-    fn any_text_gets_a_verdict(texts in vec(any::<String>(), 8)) {
-        let machine = Machine::linked();
-        for text in texts {
-            let first = judged(&machine, Role::Worker, &text);
-            prop_assert_eq!(&first, &judged(&machine, Role::Worker, &text));
-        }
+/// Runs a property on `cases` values, all on one machine.
+pub(crate) fn for_all<S: Strategy>(cases: u32, strategy: S, test: impl Fn(&Machine, S::Value)) {
+    let machine = Machine::linked();
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(&strategy, |value| {
+        test(&machine, value);
+        Ok(())
+    });
+    if let Err(error) = result {
+        panic!("{error}");
     }
+}
 
-    /// So does any order of what shell texts are made of, for both roles; a question always has a key.
-    #[test]
-    fn any_soup_of_tokens_gets_a_verdict(texts in vec(soup(), 16)) {
-        let machine = Machine::linked();
-        for text in texts {
-            for role in [Role::Worker, Role::Lead] {
-                if let Verdict::Ask(ask) = judged(&machine, role, &text) {
-                    prop_assert!(!ask.keys.is_empty() && !ask.reason.is_empty() && !ask.covers.is_empty());
-                    prop_assert!(!ask.reason.contains('\n') || text.contains('\n'));
-                }
+/// Any text at all gets a verdict, and the same one again.
+#[test]
+fn any_text_gets_a_verdict() {
+    for_all(1_000, any::<String>(), |machine, text| {
+        let first = judged(machine, Role::Worker, &text);
+        assert_eq!(first, judged(machine, Role::Worker, &text));
+    });
+}
+
+/// So does any order of what shell texts are made of, for both roles; a question always has a key and words for it.
+#[test]
+fn any_soup_of_tokens_gets_a_verdict() {
+    for_all(3_000, soup(), |machine, text| {
+        for role in [Role::Worker, Role::Lead] {
+            if let Verdict::Ask(ask) = judged(machine, role, &text) {
+                assert!(!ask.keys.is_empty() && !ask.reason.is_empty() && !ask.covers.is_empty());
             }
         }
-    }
+    });
+}
 
-    /// A push stays denied under any nesting of wrappers and whatever stands before it.
-    #[test]
-    fn a_wrapped_push_is_denied(push in push(), prefix in prefix(), layers in vec(select(wrappers()), 0..4)) {
-        let machine = Machine::linked();
-        let mut text = format!("{prefix}{push}");
-        for (_, wrap) in &layers {
-            text = wrap(&text);
-        }
+/// A push stays denied under any nesting of wrappers and whatever stands before it.
+#[test]
+fn a_wrapped_push_is_denied() {
+    for_all(1_000, (push(), prefix(), vec(select(wrappers()), 0..4)), |machine, (push, prefix, layers)| {
+        let text = layers.iter().fold(format!("{prefix}{push}"), |text, (_, wrap)| wrap(&text));
         for role in [Role::Worker, Role::Lead] {
             let verdict = machine.bash(role, &text);
-            prop_assert!(matches!(verdict, Verdict::Deny(_)), "{:?}: {:?}", text, verdict);
+            assert!(matches!(verdict, Verdict::Deny(_)), "{text:?}: {verdict:?}");
         }
-    }
+    });
+}
 
-    /// A text in which something is written outside is never allowed, whatever surrounds it.
-    #[test]
-    fn a_write_outside_is_never_allowed(bad in outside(), layers in vec(select(wrappers()), 0..3)) {
-        let machine = Machine::linked();
-        let mut text = bad;
-        for (_, wrap) in &layers {
-            text = wrap(&text);
-        }
+/// A text in which something is written outside is never allowed, whatever surrounds it.
+#[test]
+fn a_write_outside_is_never_allowed() {
+    for_all(1_000, (outside(), vec(select(wrappers()), 0..3)), |machine, (bad, layers)| {
+        let text = layers.iter().fold(bad, |text, (_, wrap)| wrap(&text));
         for role in [Role::Worker, Role::Lead] {
-            let verdict = machine.bash(role, &text);
-            prop_assert!(!matches!(verdict, Verdict::Allow), "{:?}", text);
+            assert!(!matches!(machine.bash(role, &text), Verdict::Allow), "{text:?}");
         }
-    }
+    });
 }
 
 /// Texts at and past every limit end soon, and never in a looser verdict than without the limit.
 #[test]
 fn limits_never_loosen() {
     let machine = Machine::linked();
-    let deep = |open: &str, inner: &str, close: &str, times: usize| format!("{}{inner}{}", open.repeat(times), close.repeat(times));
+    let deep = |open: &str, inner: &str, close: &str, times: usize| {
+        format!("{}{inner}{}", open.repeat(times), close.repeat(times))
+    };
     for times in [10, 70, 300, 5_000] {
         for (open, close) in [
-            ("(", ")"), ("$(", ")"), ("{ ", "; }"), ("\"$(", ")\""), ("if true; then ", "; fi"), ("<(", ")"), ("echo $(", ")"), ("((", "))"),
-            ("${x:-", "}"), ("$((", "))"), ("a=(", ")"), ("[[ (", ") ]]"), ("`", "`"), ("echo {a,", "}"), ("case x in x) ", ";; esac"),
+            ("(", ")"),
+            ("$(", ")"),
+            ("{ ", "; }"),
+            ("\"$(", ")\""),
+            ("if true; then ", "; fi"),
+            ("<(", ")"),
+            ("echo $(", ")"),
+            ("((", "))"),
+            ("${x:-", "}"),
+            ("$((", "))"),
+            ("a=(", ")"),
+            ("[[ (", ") ]]"),
+            ("`", "`"),
+            ("echo {a,", "}"),
+            ("case x in x) ", ";; esac"),
         ] {
-            let text = deep(open, "git push", close, times);
-            let verdict = judged(&machine, Role::Worker, &text);
-            assert!(!matches!(verdict, Verdict::Allow), "{open} x{times}");
-            let text = deep(open, "cat /etc/passwd", close, times);
-            assert!(!matches!(judged(&machine, Role::Worker, &text), Verdict::Allow), "{open} x{times}");
+            for inner in ["git push", "cat /etc/passwd"] {
+                // Between braces it is only a word.
+                let inner = if open == "echo {a," { format!("$({inner})") } else { inner.to_string() };
+                let text = deep(open, &inner, close, times);
+                assert!(!matches!(judged(&machine, Role::Worker, &text), Verdict::Allow), "{open} x{times}");
+            }
         }
-        for (open, close) in [("(", ")"), ("$(", ")"), ("{ ", "; }"), ("\"$(", ")\""), ("if true; then ", "; fi")] {
+        for (open, close) in [("( ", " )"), ("$( ", ")"), ("{ ", "; }"), ("\"$( ", ")\""), ("if true; then ", "; fi")] {
             let text = deep(open, "git push", close, times);
             assert!(matches!(judged(&machine, Role::Worker, &text), Verdict::Deny(_)), "{open} x{times}");
         }
     }
-    for filler in ["true; ", "x ", "git ", "sudo ", "sh -c ", "a | ", "{a,b}", "git status && ", "echo 'x' ", "\\\n", "$(true) ", "[ ", "x=1 "] {
-        for times in [1_000, 20_000] {
+    for filler in [
+        "true; ",
+        "x ",
+        "git ",
+        "sudo ",
+        "sh -c ",
+        "a | ",
+        "{a,b}",
+        "git status && ",
+        "echo 'x' ",
+        "\\\n",
+        "$(true) ",
+        "[ ",
+        "x=1 ",
+    ] {
+        for times in [1_000, 10_000] {
             let text = format!("{}\ngit push", filler.repeat(times));
             let verdict = judged(&machine, Role::Worker, &text);
             assert!(matches!(verdict, Verdict::Deny(_)), "{filler:?} x{times}: {verdict:?}");
-            assert!(!matches!(judged(&machine, Role::Worker, &filler.repeat(times)), Verdict::Allow) || filler == "\\\n" || times == 1_000);
+            assert!(
+                !matches!(judged(&machine, Role::Worker, &filler.repeat(times)), Verdict::Allow)
+                    || filler == "\\\n"
+                    || times == 1_000
+            );
         }
     }
 }

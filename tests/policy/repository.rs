@@ -68,7 +68,14 @@ fn a_commondir_makes_every_call_ask() {
 /// Alternates that were changed lend objects from elsewhere.
 #[test]
 fn changed_alternates_make_every_call_ask() {
-    for lines in ["/a/objects\n/b/objects\n", "../relative/objects\n", "{WT}/build/objects\n", "{TMP}/objects\n", "/a/elsewhere\n", "\n"] {
+    for lines in [
+        "/a/objects\n/b/objects\n",
+        "../relative/objects\n",
+        "{WT}/build/objects\n",
+        "{TMP}/objects\n",
+        "/a/elsewhere\n",
+        "\n",
+    ] {
         let machine = Machine::own();
         fs::write(machine.worktree.join(".git/objects/info/alternates"), machine.fill(lines)).unwrap();
         all_ask(&machine, lines);
