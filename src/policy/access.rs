@@ -248,6 +248,9 @@ impl Eval<'_> {
 
     /// Asks where a tree holds what must not be touched by walking it; `path` was judged by itself already.
     pub(crate) fn whole_tree(&mut self, program: &str, arg: &Arg, env: &Env, tree: Tree) {
+        // A list that turns out empty leaves the program its default: the directory it runs in.
+        let here = Arg::literal(".");
+        let arg = if arg.files.is_some() && tree == Tree::Followed { &here } else { arg };
         if arg.is_unknown() {
             return;
         }

@@ -21,6 +21,8 @@ use super::{Area, arith};
 const DEPTH: usize = 16;
 /// Simple commands judged in one call, nested texts and repeated loop bodies included.
 const COMMANDS: usize = 500;
+/// Nested texts judged in one call.
+const TEXTS: usize = 200;
 /// Words that brace expansion may make in one command.
 const BRACES: usize = 256;
 /// Directories that a command may be run in, before none of them counts as known.
@@ -82,6 +84,7 @@ pub(crate) struct Eval<'a> {
     pub(crate) steps: Vec<Step>,
     depth: usize,
     commands: usize,
+    texts: usize,
     /// Some literal in the text has a subscript that holds a substitution.
     pub(crate) subscript_bomb: bool,
     /// The `find` whose command is being judged.
@@ -105,6 +108,7 @@ impl<'a> Eval<'a> {
             steps: Vec::new(),
             depth: 0,
             commands: 0,
+            texts: 0,
             subscript_bomb: false,
             walk: None,
         }
@@ -125,6 +129,15 @@ impl<'a> Eval<'a> {
     pub(crate) fn text(&mut self, text: &str, env: &mut Env, stdin: &Stdin) {
         if self.depth >= DEPTH {
             self.findings.ask("the command is nested too deeply to be judged");
+            return;
+        }
+        self.texts += 1;
+        if self.texts > TEXTS {
+            self.findings.ask(format!("the command has more than {TEXTS} commands inside others"));
+            return;
+        }
+        if text.len() > shell::MAX_BYTES {
+            self.findings.ask(format!("the command is longer than {} KiB", shell::MAX_BYTES / 1024));
             return;
         }
         let lexed = lex::lex(text);

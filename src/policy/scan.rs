@@ -13,8 +13,10 @@ use super::word::{Expansion, ParamKind, UNKNOWN, Unit, Word};
 
 /// Words that brace expansion may make of one command before letters alone decide.
 const BRACES: usize = 4096;
-/// Bytes lexed in all, nested texts counted again; beyond, only the plain letters are looked at.
-const BUDGET: usize = 2 * 1024 * 1024;
+/// Bytes of nested texts that are lexed; beyond, only the plain letters are looked at.
+const BUDGET: usize = 256 * 1024;
+/// Longest text that is cut into tokens, in bytes; far beyond what is judged.
+const LONGEST: usize = 256 * 1024;
 /// Texts inside each other.
 const DEPTH: usize = 80;
 /// Words after a `git` that is not the first of its command.
@@ -110,7 +112,7 @@ pub(crate) fn is_interpreter(base: &str) -> bool {
 
 /// Denies what may never run, from the text alone.
 pub(crate) fn scan(text: &str, findings: &mut Findings) {
-    Scan { findings, left: BUDGET }.text(text, 0, Fed::No);
+    Scan { findings, left: BUDGET.saturating_add(text.len()) }.text(text, 0, Fed::No);
 }
 
 /// Whether what a command prints is run by a shell.
@@ -142,7 +144,7 @@ struct Piece {
 
 impl Scan<'_> {
     fn text(&mut self, text: &str, depth: usize, fed: Fed) {
-        let enough = self.left >= text.len() && depth <= DEPTH;
+        let enough = self.left >= text.len() && text.len() <= LONGEST && depth <= DEPTH;
         self.left = self.left.saturating_sub(text.len());
         if !enough {
             self.letters(text);
@@ -280,7 +282,10 @@ impl Scan<'_> {
         if after(&is_interpreter).is_some_and(|rest| rest.iter().any(|word| push_in_code(word))) {
             self.findings.deny(PUSH);
         }
-        if let Some(rest) = after(&|name| CODE_WRAPPERS.contains(&name)) {
+        let wrapper = |name: &str| CODE_WRAPPERS.contains(&name);
+        if let Some(rest) = after(&wrapper) {
+            let first = rest.iter().position(|word| !wrapper(base(word))).unwrap_or(rest.len());
+            let rest = rest.get(first..).unwrap_or(&[]);
             self.text(&rest.join(" "), depth + 1, Fed::No);
             for word in rest.iter().filter(|word| word.contains([' ', '\t', '\n', '='])) {
                 self.code(word, depth);

@@ -13,11 +13,15 @@ use tree_sitter::{Node, ParseOptions, Parser, Tree};
 use super::lex::{self, Lexed, NESTING, Redirect, Token, TokenKind};
 use super::word::{Unit, Word};
 
-/// Longest text that is parsed.
+/// Longest text that is judged, in bytes; the caller checks.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
+/// Tokens, and control operators among them, beyond which a text is not parsed: the parser's time grows faster than
+/// the text, and the judge takes no more parts than that anyway.
+const TOKENS: usize = 8192;
+const OPERATORS: usize = 600;
 /// Rounds of the parser (each about a hundred operations) before it is stopped, so that the answer does not depend
 /// on how busy the machine is; ordinary text of the longest length stays far below.
-const ROUNDS: usize = 20_000;
+const ROUNDS: usize = 2_500;
 /// Time before the parser is stopped whatever it did.
 const DEADLINE: Duration = Duration::from_millis(500);
 
@@ -214,8 +218,9 @@ pub(crate) fn read(text: &str, lexed: &Lexed) -> Result<List, Unread> {
     if let Some(error) = lexed.errors.first() {
         return Err(Unread(format!("has {error}")));
     }
-    if text.len() > MAX_BYTES {
-        return Err(Unread(format!("is longer than {} KiB", MAX_BYTES / 1024)));
+    let operators = lexed.tokens.iter().filter(|token| matches!(token.kind, TokenKind::Operator(_))).count();
+    if lexed.tokens.len() > TOKENS || operators > OPERATORS {
+        return Err(Unread("has too many parts".into()));
     }
     let shown = hide_here_documents(text, lexed);
     let tree = parse(&shown).ok_or_else(|| Unread("takes too long to parse".into()))?;
@@ -298,57 +303,62 @@ impl Reader<'_> {
         let mut open = Open::default();
         let mut join = Join::And;
         let mut todo: Vec<Node<'_>> = nodes.into_iter().rev().collect();
+        let mut last = None;
         while let Some(node) = todo.pop() {
-            if !node.is_named() {
-                match node.kind() {
-                    "\n" => end_item(&mut list, &mut pipelines, &mut pipeline, &mut open, join, false)?,
-                    operator @ (";" | "&") => {
-                        self.claim(node)?;
-                        end_item(&mut list, &mut pipelines, &mut pipeline, &mut open, join, operator == "&")?;
-                    }
-                    "|" | "|&" => {
-                        self.claim(node)?;
-                        pipeline.push(open.take()?);
-                    }
-                    operator @ ("&&" | "||") => {
-                        self.claim(node)?;
-                        pipeline.push(open.take()?);
-                        pipelines.push((join, std::mem::take(&mut pipeline)));
-                        join = if operator == "&&" { Join::And } else { Join::Or };
-                    }
-                    "!" => {
-                        self.claim(node)?;
-                        open.negated = true;
-                    }
-                    _ => return Err(disagree()),
+            let kind = NodeKind::of(node.kind());
+            if node.is_named() && is_container(kind) {
+                todo.extend(children(node).into_iter().rev());
+                continue;
+            }
+            // The grammar does not show newlines; after an operator one goes on with the same item.
+            if !open.is_empty() && last.is_some_and(|last| self.newline_between(last, node.start_byte())) {
+                end_item(&mut list, &mut pipelines, &mut pipeline, &mut open, join, false)?;
+            }
+            if open.is_empty() && pipelines.is_empty() && pipeline.is_empty() {
+                join = Join::And;
+            }
+            last = Some(node.end_byte());
+            if node.is_named() {
+                match kind {
+                    NodeKind::Comment => {}
+                    NodeKind::FileRedirect | NodeKind::HerestringRedirect => self.simple(node, &mut open)?,
+                    kind => self.command(node, kind, &mut open)?,
                 }
                 continue;
             }
-            match NodeKind::of(node.kind()) {
-                NodeKind::List | NodeKind::Pipeline | NodeKind::RedirectedStatement | NodeKind::NegatedCommand => {
-                    // A statement that follows another without an operator starts a new item.
-                    todo.extend(children(node).into_iter().rev());
+            match node.kind() {
+                "\n" => {}
+                operator @ (";" | "&") => {
+                    self.claim(node)?;
+                    end_item(&mut list, &mut pipelines, &mut pipeline, &mut open, join, operator == "&")?;
                 }
-                NodeKind::Comment => {}
-                NodeKind::FileRedirect | NodeKind::HerestringRedirect => self.simple(node, &mut open)?,
-                kind => {
-                    if !open.is_empty() {
-                        let begun = open.command.is_none() && open.words.is_empty();
-                        if !(begun && is_simple(kind)) {
-                            end_item(&mut list, &mut pipelines, &mut pipeline, &mut open, join, false)?;
-                            join = Join::And;
-                        }
-                    }
-                    self.command(node, kind, &mut open)?;
+                "|" | "|&" => {
+                    self.claim(node)?;
+                    pipeline.push(open.take()?);
                 }
-            }
-            if pipelines.is_empty() && pipeline.is_empty() && open.is_empty() {
-                join = Join::And;
+                operator @ ("&&" | "||") => {
+                    self.claim(node)?;
+                    pipeline.push(open.take()?);
+                    pipelines.push((join, std::mem::take(&mut pipeline)));
+                    join = if operator == "&&" { Join::And } else { Join::Or };
+                }
+                "!" if open.is_empty() => {
+                    self.claim(node)?;
+                    open.negated = !open.negated;
+                }
+                _ => return Err(disagree()),
             }
         }
         end_item(&mut list, &mut pipelines, &mut pipeline, &mut open, join, false)?;
         self.depth -= 1;
         Ok(list)
+    }
+
+    fn newline_between(&self, from: usize, to: usize) -> bool {
+        let tokens = &self.lexed.tokens;
+        let first = tokens.partition_point(|token| token.span.start < from);
+        let between = tokens.get(first..).unwrap_or(&[]).iter().take_while(|token| token.span.start < to);
+        between.into_iter().any(|token| token.kind == TokenKind::Newline)
     }
 
     fn command(&mut self, node: Node<'_>, kind: NodeKind, open: &mut Open) -> Result<(), Unread> {
@@ -442,6 +452,10 @@ impl Reader<'_> {
     /// Words and redirections of a simple command, from the tokens that lie in the node.
     fn simple(&mut self, node: Node<'_>, open: &mut Open) -> Result<(), Unread> {
         let mut last = None;
+        let is_command = !matches!(NodeKind::of(node.kind()), NodeKind::FileRedirect | NodeKind::HerestringRedirect);
+        if is_command && !open.words.is_empty() {
+            return Err(disagree());
+        }
         for token in self.take(node.byte_range())? {
             match token.kind {
                 TokenKind::Word(word) => {
@@ -650,15 +664,9 @@ impl Reader<'_> {
     }
 }
 
-fn is_simple(kind: NodeKind) -> bool {
-    matches!(
-        kind,
-        NodeKind::Command
-            | NodeKind::DeclarationCommand
-            | NodeKind::UnsetCommand
-            | NodeKind::VariableAssignment
-            | NodeKind::VariableAssignments
-    )
+/// Containers of statements whose parts stand in the order of the text.
+fn is_container(kind: NodeKind) -> bool {
+    matches!(kind, NodeKind::List | NodeKind::Pipeline | NodeKind::RedirectedStatement | NodeKind::NegatedCommand)
 }
 
 impl Open {

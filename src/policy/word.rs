@@ -163,6 +163,10 @@ impl Word {
         if self.array.is_some() || !self.units.iter().any(|unit| is_char(unit, '{')) {
             return Some(vec![self.clone()]);
         }
+        let openings = self.units.iter().filter(|unit| is_char(unit, '{')).count();
+        if openings > BRACE_OPENINGS || self.units.len() > BRACE_LENGTH {
+            return None;
+        }
         let expanded = expand_braces(&self.units, cap, 0)?;
         Some(expanded.into_iter().map(|units| Self { units, quoted: self.quoted, array: None }).collect())
     }
@@ -192,6 +196,9 @@ fn is_char(unit: &Unit, wanted: char) -> bool {
     matches!(unit, Unit::Char { c, quoted: false } if *c == wanted)
 }
 
+/// Opening braces in one word, and its characters, beyond which it counts as too many alternatives.
+const BRACE_OPENINGS: usize = 64;
+const BRACE_LENGTH: usize = 4096;
 /// Nested braces deeper than this count as too many alternatives.
 const BRACE_DEPTH: usize = 16;
 

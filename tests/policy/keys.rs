@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use crate::fixture::{Machine, call, command};
+use crate::properties::for_all;
 
 fn ask(call: &ToolCall, area: &Area) -> Ask {
     match judge(call, area) {
@@ -208,7 +209,7 @@ fn keys_of_tools_cover_one_place_each() {
         ("Edit", &["{HOME}/x", "{HOME}/private/x", ".git/config", ".git/HEAD", "vendor/dep/.git/config"]),
         ("LS", &["{HOME}", "{HOME}/private", "/"]),
         ("Grep", &["{HOME}", "{HOME}/private", "/etc"]),
-        ("Glob", &["../*", "../../*", "*/../x", "*/../../x", "{HOME}/*"]),
+        ("Glob", &["../*", "../../*", "*/../x", "*/../../x", "{HOME}/private/*"]),
         (
             "WebFetch",
             &["https://a.example/x", "https://b.example/x", "https://a.example.evil.net/", "http://user@a.example/"],
@@ -332,29 +333,24 @@ fn sentence() -> impl Strategy<Value = Vec<&'static str>> {
         .prop_map(|(program, one, two)| [vec![program, one], two.into_iter().collect()].concat())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// For any two calls: if the keys of one let the other run, every place and text of the other is in the words of
-    /// the first one's card.
-    #[test]
-    fn no_key_lets_run_what_its_card_does_not_say(granted in sentence(), other in sentence()) {
-        let machine = Machine::linked();
+/// For any two calls: if the keys of one let the other run, every place and text of the other is in the words of the
+/// first one's card.
+#[test]
+fn no_key_lets_run_what_its_card_does_not_say() {
+    for_all(3_000, (sentence(), sentence()), |machine, (granted, other)| {
         let area = machine.area(Role::Worker);
-        let texts: Vec<String> = [&granted, &other].iter().map(|words| machine.fill(&words.join(" "))).collect();
-        let (Some(granted), Some(other)) = (texts.first(), texts.get(1)) else { return Ok(()) };
-        let (Verdict::Ask(first), Verdict::Ask(second)) = (judge(&command(granted), &area), judge(&command(other), &area)) else {
-            return Ok(());
-        };
+        let (granted, other) = (machine.fill(&granted.join(" ")), machine.fill(&other.join(" ")));
+        let verdicts = (judge(&command(&granted), &area), judge(&command(&other), &area));
+        let (Verdict::Ask(first), Verdict::Ask(second)) = verdicts else { return };
         if second.keys.is_subset(&first.keys) {
             for key in &second.keys {
                 let words = describe(key).unwrap();
-                prop_assert!(first.covers.contains(&words), "{granted} grants {other}, its card says {}", first.covers);
+                assert!(first.covers.contains(&words), "{granted} grants {other}, its card says {}", first.covers);
             }
             // An exact key is only ever for the same text.
             if second.covers.starts_with("exactly") {
-                prop_assert_eq!(granted.trim(), other.trim());
+                assert_eq!(granted.trim(), other.trim());
             }
         }
-    }
+    });
 }

@@ -4,6 +4,7 @@ mod fixture;
 mod keys;
 mod properties;
 mod repository;
+mod shell;
 
 use agentcraft_tui::policy::{Role, judge};
 
