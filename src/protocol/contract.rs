@@ -249,6 +249,10 @@ fn integer_bounds(map: &mut Map<String, Value>) {
         }
         _ => return,
     };
+    // The only 64-bit numbers without a sign are times.
+    if format == "uint64" {
+        map.entry("description").or_insert_with(|| json!("Epoch milliseconds."));
+    }
     map.remove("format");
     map.insert("minimum".to_owned(), json!(bounds.0));
     map.insert("maximum".to_owned(), json!(bounds.1));

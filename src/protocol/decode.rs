@@ -41,12 +41,12 @@ pub fn decode_server(text: &str) -> Result<ServerMessage, Rejection> {
 
 /// The frame's text of a Foreman's message.
 pub fn encode_server(message: &ServerMessage) -> String {
-    encode(None, message)
+    json(&envelope(message))
 }
 
 /// The frame's text of a client's message.
 pub fn encode_client(envelope: &ClientEnvelope) -> String {
-    encode(envelope.id.as_deref(), &envelope.message)
+    json(&client_envelope(envelope))
 }
 
 #[derive(Serialize)]
@@ -59,8 +59,13 @@ struct Envelope<'a, M> {
 }
 
 /// A Foreman's message with its envelope, to be written in whatever form.
-pub(crate) fn envelope(message: &impl Serialize) -> impl Serialize {
+pub(crate) fn envelope(message: &ServerMessage) -> impl Serialize {
     Envelope { v: PROTOCOL_VERSION, id: None, message }
+}
+
+/// A client's message with its envelope.
+pub(crate) fn client_envelope(client: &ClientEnvelope) -> impl Serialize {
+    Envelope { v: PROTOCOL_VERSION, id: client.id.as_deref(), message: &client.message }
 }
 
 /// Length of a value as JSON, in bytes; nothing is kept while counting.
@@ -82,9 +87,9 @@ pub(crate) fn json_bytes(value: &impl Serialize) -> usize {
     counter.0
 }
 
-fn encode(id: Option<&str>, message: &impl Serialize) -> String {
+fn json(message: &impl Serialize) -> String {
     // Our types have string keys and finite numbers only, so this can't fail; were it to, the peer gets valid JSON.
-    serde_json::to_string(&Envelope { v: PROTOCOL_VERSION, id, message }).unwrap_or_else(|error| {
+    serde_json::to_string(message).unwrap_or_else(|error| {
         serde_json::json!({ "v": 1, "type": "error", "message": error.to_string() }).to_string()
     })
 }

@@ -43,7 +43,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// Where in the studio the agent is. `User` is next to the person.
+    /// Where in the studio the agent is. `user` is next to the person.
     Station {
         Desk = "desk", Library = "library", Terminal = "terminal", Testbench = "testbench",
         MergeStation = "mergestation", Meeting = "meeting", Lounge = "lounge", User = "user",
@@ -72,7 +72,7 @@ wire_enum!(
     DecisionKind { Question = "question", Permission = "permission", Merge = "merge" }
 );
 wire_enum!(
-    /// `Cancelled` means it became moot; it is shown like an answered one.
+    /// `cancelled` means it became moot; it is shown like an answered one.
     DecisionStatus { Open = "open", Answered = "answered", Cancelled = "cancelled" }
 );
 wire_enum!(
@@ -89,7 +89,7 @@ wire_enum!(
     }
 );
 wire_enum!(
-    /// `NeedUser` means that a decision waits.
+    /// `need_user` means that a decision waits.
     NotifyLevel { Info = "info", Warn = "warn", NeedUser = "need_user" }
 );
 wire_enum!(
@@ -101,7 +101,7 @@ wire_enum!(
     BackendName { Sim = "sim", Claude = "claude" }
 );
 wire_enum!(
-    /// `Failed` must be shown loudly: the engine cannot run.
+    /// `failed` must be shown loudly: the engine cannot run.
     AuthStatus { Ok = "ok", Failed = "failed", Unknown = "unknown", Checking = "checking" }
 );
 wire_enum!(
@@ -373,7 +373,7 @@ pub struct Worktree {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemoryEntry {
-    /// "shared/<slug>" or "<agentId>/<slug>".
+    /// `shared/<slug>` or `<agentId>/<slug>`.
     pub id: MemoryId,
     /// "shared" or an agent id.
     pub scope: String,

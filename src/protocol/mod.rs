@@ -2,11 +2,12 @@
 //! from the types.
 //!
 //! Knows nobody else in this crate. The Rust types are the one source of truth: the JSON Schema is derived from them
-//! ([`contract`]), the decoder enforces exactly that schema ([`shape`]), and the reference document prints it
+//! ([`contract`]), the decoder enforces exactly that schema, and the reference document prints it
 //! ([`document`]). Entry points: [`ClientMessage`], [`ServerMessage`], [`decode_client`], [`encode_server`].
 
 pub mod contract;
 pub mod decode;
+pub mod document;
 pub mod entity;
 pub mod ids;
 pub mod limits;
@@ -134,6 +135,9 @@ pub struct TaskAction {
 #[serde(rename_all = "camelCase")]
 pub struct AgentAction {
     pub agent_id: AgentId,
+    /// pause: interrupts the turn, the task is kept and open questions are withdrawn; resume goes on. stop: off shift
+    /// until resume or spawn; its tasks go back to the board, the next worker continues on the same branch. spawn:
+    /// brings an off-shift worker onto the team.
     pub action: AgentActionKind,
     /// Spawn: optional task id to assign to the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +154,7 @@ pub struct DiffRequest {
     pub repo_id: RepoId,
     /// Worktree id; an agent id resolves to that agent's current worktree.
     pub worktree: WorktreeId,
-    /// This product's own optional field: one file of the diff, whole. Other Foremen ignore it.
+    /// One file of the diff, whole, however large: an addition of this Foreman that others ignore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = limits::PATH_CHARS), regex(pattern = r"\S"))]
     pub path: Option<String>,
@@ -297,3 +301,6 @@ pub struct ErrorReply {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub re: Option<String>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,11 +39,11 @@ pub(crate) enum Shape {
     Exactly(Value),
     /// One of these words.
     Word(Vec<String>),
-    List(Box<Shape>),
+    List(Box<Self>),
     Object(Vec<Field>),
     /// Any object.
     Dictionary,
-    Either(Vec<Shape>),
+    Either(Vec<Self>),
 }
 
 /// A field of an object.

@@ -25,24 +25,26 @@ fn fit_within(mut snapshot: Snapshot, bytes: usize) -> (Snapshot, Option<String>
     let finished: Vec<_> = snapshot.goals.iter().filter(|goal| is_finished(goal)).map(|goal| goal.id.clone()).collect();
     let current = snapshot.goal.as_ref().map(|goal| goal.id.clone());
     let mut left_out = Vec::new();
-    let mut note = |count: usize, what: &str| match count {
+    let mut note = |count: usize, one: &str, many: &str| match count {
         0 => {}
-        1 => left_out.push(format!("1 {what}")),
-        _ => left_out.push(format!("{count} {what}s")),
+        1 => left_out.push(format!("1 {one}")),
+        _ => left_out.push(format!("{count} {many}")),
     };
 
-    note(cut_logs(&mut snapshot, &mut excess), "log line");
-    note(excess.cut(&mut snapshot.feed, |_| true), "feed line");
+    note(cut_logs(&mut snapshot, &mut excess), "log line", "log lines");
+    note(excess.cut(&mut snapshot.feed, |_| true), "feed line", "feed lines");
     note(
         excess.cut(&mut snapshot.decisions, |decision| match decision.status {
             DecisionStatus::Open => false,
             DecisionStatus::Answered | DecisionStatus::Cancelled => true,
         }),
         "closed decision",
+        "closed decisions",
     );
     note(
         excess.cut(&mut snapshot.tasks, |task| task.goal_id.as_ref().is_some_and(|goal| finished.contains(goal))),
         "task of finished goals",
+        "tasks of finished goals",
     );
     let mut worktrees = 0;
     for repo in &mut snapshot.repos {
@@ -51,15 +53,15 @@ fn fit_within(mut snapshot: Snapshot, bytes: usize) -> (Snapshot, Option<String>
             WorktreeStatus::Merged | WorktreeStatus::Abandoned => true,
         });
     }
-    note(worktrees, "former worktree");
+    note(worktrees, "former worktree", "former worktrees");
     note(
         excess.cut(&mut snapshot.goals, |goal| is_finished(goal) && Some(&goal.id) != current.as_ref()),
         "finished goal",
+        "finished goals",
     );
-    note(excess.cut(&mut snapshot.memory, |_| true), "memory note");
+    note(excess.cut(&mut snapshot.memory, |_| true), "memory note", "memory notes");
 
     let mut words = format!("The snapshot was too large to send whole; left out: {}", left_out.join(", "));
-    words = words.replace("task of finished goalss", "tasks of finished goals");
     if excess.0 > 0 {
         words.push_str(&format!(". It is still {} bytes too large", excess.0));
     }

@@ -20,12 +20,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     let mut rest = text.char_indices().peekable();
     while let Some((_, c)) = rest.next() {
         match c {
-            '\r' => {
-                // CR LF is one line's end; a lone CR (a progress bar) is one too.
-                if rest.peek().is_none_or(|(_, next)| *next != '\n') {
-                    cleaned.push('\n');
-                }
-            }
+            // CR LF is one line's end; a lone CR (a progress bar) is one too.
+            '\r' if rest.peek().is_none_or(|(_, next)| *next != '\n') => cleaned.push('\n'),
             ESC => escape(&mut rest),
             '\u{9b}' => control_sequence(&mut rest),
             '\u{9d}' => control_string(&mut rest, Ends::AtLine),

@@ -78,7 +78,8 @@ fn address(text: &str) -> Option<(IpAddr, u16)> {
     Some((ip, port))
 }
 
-#[cfg(all(test, target_endian = "little"))]
+#[cfg(test)]
+#[cfg(target_endian = "little")]
 mod tests {
     use super::*;
 

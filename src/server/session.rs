@@ -29,7 +29,7 @@ use crate::transport::{CloseReason, ConnectionReceiver, ConnectionSender, Delive
 
 type Wire = WebSocketStream<Socket<TcpStream>>;
 
-/// Time for the last words when the Foreman ends.
+/// Time for the last words when the Foreman ends, or the client seems dead.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 /// Time for the last words otherwise: a client that lags has to read what the system still holds before it sees why.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
@@ -70,8 +70,9 @@ impl End {
 
     fn grace(self) -> Duration {
         match self {
-            Self::Shutdown => SHUTDOWN_GRACE,
-            Self::Left | Self::Overflow | Self::Silent | Self::TooLarge | Self::NotUtf8 | Self::Protocol => CLOSE_GRACE,
+            // A client that gives no sign of life will hardly say goodbye.
+            Self::Shutdown | Self::Silent => SHUTDOWN_GRACE,
+            Self::Left | Self::Overflow | Self::TooLarge | Self::NotUtf8 | Self::Protocol => CLOSE_GRACE,
         }
     }
 }

@@ -102,7 +102,8 @@ mod tests {
         assert_eq!(life.signs(), 0, "what the system buffers proves nothing");
         let mut buffer = [0; 4];
         let (wrote, read) = tokio::join!(socket.write_all(b"5678"), client.read_exact(&mut buffer));
-        (wrote.unwrap(), read.unwrap());
+        wrote.unwrap();
+        read.unwrap();
         assert_eq!(life.signs(), 1);
         client.write_all(b"x").await.unwrap();
         socket.read_u8().await.unwrap();

@@ -104,3 +104,37 @@ async fn the_number_of_clients_is_limited() {
         client.works().await;
     }
 }
+
+/// A loopback port is open to every user of the machine; ours is not. Needs root to become somebody else: without it
+/// there is nobody to try, and the judgement of the kernel's tables alone is tested, beside the code.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn another_user_of_the_machine_is_refused() {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let core = Core::start().await;
+    for ip in ["127.0.0.1", "::1"] {
+        if ip == "::1" && tokio::net::TcpListener::bind("[::1]:0").await.is_err() {
+            continue;
+        }
+        let script = format!(
+            "exec 3<>/dev/tcp/{ip}/{port} && printf '{request}' >&3 && head -n 1 <&3",
+            port = core.port,
+            request = upgrade("localhost", "").replace("\r\n", "\\r\\n"),
+        );
+        for (uid, status) in [(NOBODY, "403"), (0, "101")] {
+            let script = script.clone();
+            let run = tokio::task::spawn_blocking(move || {
+                Command::new("bash").args(["-c", &script]).uid(uid).current_dir("/").output().unwrap()
+            });
+            let output = within("the other user's answer", run).await.unwrap();
+            let answer = String::from_utf8_lossy(&output.stdout);
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{ip} as {uid}: {answer} {output:?}");
+        }
+    }
+}

@@ -2,6 +2,8 @@
 //!
 //! Most tests talk through [`peer::Peer`], which knows nothing but a port.
 
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod clients;
 mod core;
 mod guard;
