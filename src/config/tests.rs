@@ -222,7 +222,7 @@ fn what_cannot_be_had() {
     let refused = |layer: Layer| Options::resolve(layer, &machine()).expect_err("refused").to_string();
     let claude = refused(Layer { backend: Some(BackendName::Claude), ..Layer::default() });
     assert!(claude.contains("no claude engine yet") && claude.contains("--backend sim"), "{claude}");
-    let gone = refused(Layer { repos: Some(vec!["/nonexistent/x".into()]), ..Layer::default() });
+    let gone = options::check_repo("/nonexistent/x".as_ref()).expect_err("refused").to_string();
     assert!(gone.contains("/nonexistent/x") && gone.contains("name the directory"), "{gone}");
     let home = tempfile::tempdir().expect("a directory");
     let both = Layer { repos: Some(vec![home.path().to_owned()]), showcase: Some(Showcase::Busy), ..Layer::default() };

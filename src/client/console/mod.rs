@@ -22,7 +22,7 @@ pub use commands::{COMMANDS, Command};
 pub use complete::{Completion, complete, wanted_listing};
 pub use error::ConsoleError;
 pub use preview::preview;
-pub use wait::{WAIT_MAX_MS, WaitFor};
+pub use wait::{WAIT_MAX_MS, WaitFor, Waiting};
 
 use super::mirror::Mirror;
 use crate::protocol::limits::{GOAL_TEXT_CHARS, MESSAGE_TEXT_CHARS};
