@@ -50,7 +50,7 @@ pub(super) async fn attach(line: &CommandLine, options: &Options, run: RunFile) 
 async fn show(options: &Options, run: &RunFile, dir: &Path) -> Result<ExitCode, CliError> {
     let mut link = remote(run.port, "tui");
     link.start_on(&tokio::runtime::Handle::current());
-    let told = screen::options(&options.screen, Owner::Another, dir);
+    let told = screen::options(options, Owner::Another, dir);
     let ended = screen::show(link, told).await.map_err(|error| CliError::Defect(error.to_string()))?;
     ended?;
     Ok(ExitCode::SUCCESS)

@@ -4,10 +4,17 @@ use super::output;
 use super::show;
 use crate::client::{Link, LinkEvent, Mirror};
 use crate::config::Verbosity;
-use crate::protocol::{Decision, DecisionStatus, FeedKind, ServerMessage};
+use crate::protocol::{Decision, DecisionStatus, FeedKind, NotifyLevel, ServerMessage};
+
+/// Whether the terminal rings when a decision waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bell {
+    Rings,
+    Silent,
+}
 
 /// Prints what the team does until the link ends.
-pub(super) async fn watch(mut link: Link, verbosity: Verbosity) {
+pub(super) async fn watch(mut link: Link, verbosity: Verbosity, bell: Bell) {
     let mut mirror: Option<Mirror> = None;
     loop {
         match link.next().await {
@@ -25,6 +32,11 @@ pub(super) async fn watch(mut link: Link, verbosity: Verbosity) {
                 let Some(mirror) = &mut mirror else { continue };
                 if let Some(line) = line(&message, mirror, verbosity) {
                     output::complain(&line);
+                }
+                if bell == Bell::Rings
+                    && matches!(&message, ServerMessage::Notify(notify) if notify.level == NotifyLevel::NeedUser)
+                {
+                    output::ring();
                 }
                 mirror.apply(&message);
             }

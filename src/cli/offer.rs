@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::CliError;
 use super::output;
 use crate::client::Mirror;
+use crate::git::{self, GitError};
 
 /// Where declined repositories are listed, one path a line, in the profile's directory.
 const DECLINED: &str = "declined-repositories";
@@ -21,7 +22,9 @@ pub(super) fn offer(cwd: &Path, mirror: &Mirror, profile_dir: &Path) -> Result<O
     if connected || declined {
         return Ok(None);
     }
-    let question = format!("{} is a git repository. Let the team work on it? [y]es, [N]o, ne[v]er:", root.display());
+    let instead = if mirror.repos.is_empty() { "o (the demo repository)" } else { "o" };
+    let question =
+        format!("{} is a git repository. Let the team work on it? [y]es, [N]{instead}, ne[v]er:", root.display());
     match output::ask(&question).as_deref() {
         Some("y" | "yes") => Ok(Some(root)),
         Some("v" | "never") => {
@@ -36,10 +39,13 @@ pub(super) fn offer(cwd: &Path, mirror: &Mirror, profile_dir: &Path) -> Result<O
     }
 }
 
-/// The top of the repository that `cwd` lies in, without links.
+/// The top of the repository that `cwd` lies in, without links, if the team could work there.
 fn repository_around(cwd: &Path) -> Option<PathBuf> {
-    let real = cwd.canonicalize().ok()?;
-    real.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_owned)
+    match git::inspect(cwd) {
+        Ok(view) => Some(view.path),
+        Err(GitError::NotRoot { root, .. }) => git::inspect(&root).ok().map(|view| view.path),
+        Err(_) => None,
+    }
 }
 
 #[cfg(test)]
@@ -55,8 +61,13 @@ mod tests {
         let deep = root.join("repo/src/deep");
         fs::create_dir_all(&deep).expect("made");
         assert_eq!(repository_around(&deep), None);
-        fs::create_dir(root.join("repo/.git")).expect("made");
-        assert_eq!(repository_around(&deep), Some(root.join("repo")));
+        let repo = root.join("repo");
+        for words in [vec!["init", "-q", "-b", "main"], vec!["commit", "-q", "--allow-empty", "-m", "Begin"]] {
+            let mut git = git::safety::foreman_git(&repo);
+            git.args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"]).args(words);
+            assert!(git.status().expect("git runs").success());
+        }
+        assert_eq!(repository_around(&deep), Some(repo));
 
         // Nobody can be asked in a test, so whatever gets as far as the question is not connected.
         let mirror = Mirror::from_snapshot(sample::snapshot());

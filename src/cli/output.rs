@@ -22,6 +22,14 @@ pub(super) fn complain(text: &str) {
     let _ = writeln!(err, "{}", clean(text)).and_then(|()| err.flush());
 }
 
+/// Rings the terminal's bell, if standard error is one.
+pub(super) fn ring() {
+    let mut err = std::io::stderr().lock();
+    if err.is_terminal() {
+        let _ = err.write_all(b"\x07").and_then(|()| err.flush());
+    }
+}
+
 /// Asks on the terminal; `None` when there is none, or it closed.
 pub(super) fn ask(question: &str) -> Option<String> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {

@@ -7,8 +7,7 @@ use tokio::task::JoinHandle;
 
 use super::error::CliError;
 use crate::client::Link;
-use crate::config::Theme;
-use crate::config::options::ScreenOptions;
+use crate::config::{Options, Theme};
 use crate::tui::theme::ThemeName;
 use crate::tui::{UiError, UiExit, UiOptions, run};
 
@@ -30,7 +29,8 @@ pub(super) fn need_terminal() -> Result<(), CliError> {
 }
 
 /// What the screen is told: the terminal's own answers, with what the person said over them.
-pub(super) fn options(wish: &ScreenOptions, owner: Owner, profile_dir: &Path) -> UiOptions {
+pub(super) fn options(options: &Options, owner: Owner, profile_dir: &Path) -> UiOptions {
+    let wish = &options.screen;
     let detected = UiOptions::detect(|name| std::env::var(name).ok());
     UiOptions {
         ascii: wish.ascii.unwrap_or(detected.ascii),
@@ -44,6 +44,7 @@ pub(super) fn options(wish: &ScreenOptions, owner: Owner, profile_dir: &Path) ->
         mouse: wish.mouse.unwrap_or(detected.mouse),
         read_only: wish.read_only,
         attached: owner == Owner::Another,
+        notify: options.notify,
         history: Some(profile_dir.join(HISTORY)),
         ..detected
     }

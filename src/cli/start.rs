@@ -36,6 +36,8 @@ const NEIGHBOUR: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(100);
 /// A screen that was asked to end and does not within this time hangs in its terminal.
 const SCREEN_END: Duration = Duration::from_secs(3);
+/// Threads for what waits far more than it works.
+const THREADS: usize = 2;
 /// Name of the demo repository's directory in the profile.
 const DEMO: &str = "pocket-notes";
 
@@ -50,6 +52,7 @@ pub(super) fn start(line: &CommandLine, options: Options, machine: &Machine) -> 
     // Panics of tasks are caught by their owners; the report of all others names the place.
     let _ = color_eyre::install();
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
         .enable_all()
         .build()
         .map_err(|source| CliError::System { what: "threads", source })?;
@@ -207,8 +210,9 @@ enum Leave {
 impl House {
     async fn live(mut self, line: &CommandLine, machine: &Machine, demo: PathBuf) -> Result<ExitCode, CliError> {
         let leave = match self.begin(line, machine, demo).await {
-            Ok(session) if line.front == Front::Headless => self.without_screen(session).await,
-            Ok(session) => self.with_screen(session).await,
+            Ok(Some(session)) if line.front == Front::Headless => self.without_screen(session).await,
+            Ok(Some(session)) => self.with_screen(session).await,
+            Ok(None) => Leave::Asked,
             Err(error) => Leave::Failed(error),
         };
         let ended = self.close().await;
@@ -219,23 +223,33 @@ impl House {
         }
     }
 
-    /// Tells clients where to find the Foreman, and does what the command line asked for.
-    async fn begin(&mut self, line: &CommandLine, machine: &Machine, demo: PathBuf) -> Result<Session, CliError> {
+    /// Tells clients where to find the Foreman, and does what the command line asked for. `None`: it was asked to end
+    /// meanwhile.
+    async fn begin(
+        &mut self,
+        line: &CommandLine,
+        machine: &Machine,
+        demo: PathBuf,
+    ) -> Result<Option<Session>, CliError> {
         self.handle.publish(self.port, self.options.settings.backend)?;
         let mut link = embedded(self.handle.connector(), "tui");
         link.start_on(&tokio::runtime::Handle::current());
         let deadline = tokio::time::Instant::now() + Duration::from_secs(120);
         let mut session = tokio::select! {
             session = Session::over(link, self.port, Patience::Until(deadline)) => session?,
-            () = self.signals.end_wanted() => return Err(CliError::Declined),
+            () = self.signals.end_wanted() => return Ok(None),
         };
         let mut repos = self.options.repos.clone();
         let bare = repos.is_empty() && line.goal.is_none() && !self.options.autostart;
-        if bare
-            && line.front == Front::Screen
-            && let Some(root) = offer::offer(&machine.cwd, &session.mirror, &self.dir)?
-        {
-            repos.push(root);
+        if bare && line.front == Front::Screen {
+            let (cwd, mirror, dir) = (machine.cwd.clone(), session.mirror.clone(), self.dir.clone());
+            // Reading the answer blocks, and Ctrl-C must be heard meanwhile.
+            let asked = tokio::task::spawn_blocking(move || offer::offer(&cwd, &mirror, &dir));
+            let answer = tokio::select! {
+                answer = asked => answer.map_err(|error| CliError::Defect(error.to_string()))??,
+                () = self.signals.end_wanted() => return Ok(None),
+            };
+            repos.extend(answer);
         }
         if (repos.is_empty() && session.mirror.repos.is_empty()) || self.options.sim.showcase.is_some() {
             let dir = demo.clone();
@@ -252,7 +266,7 @@ impl House {
         };
         let missing = if line.layer.repos.is_some() { Missing::Fails } else { Missing::IsSaid };
         hand_over(&mut session, &repos, missing, goal).await?;
-        Ok(session)
+        Ok(Some(session))
     }
 
     /// Until somebody asks for the end, or the Foreman fails.
@@ -270,6 +284,7 @@ impl House {
     async fn headless(&mut self) -> Leave {
         let link = embedded(self.handle.connector(), "log");
         let verbosity = self.options.verbosity;
+        let bell = if self.options.notify { headless::Bell::Rings } else { headless::Bell::Silent };
         tokio::select! {
             () = self.signals.end_wanted() => Leave::Asked,
             ended = self.handle.ended() => match ended {
@@ -277,7 +292,7 @@ impl House {
                 Ended::Failed(reason) => Leave::Failed(CliError::Ended(reason)),
             },
             () = async {
-                headless::watch(link, verbosity).await;
+                headless::watch(link, verbosity, bell).await;
                 std::future::pending::<()>().await;
             } => Leave::Asked,
         }
@@ -287,7 +302,7 @@ impl House {
     async fn with_screen(&mut self, session: Session) -> Leave {
         let link = session.into_link();
         let closer = link.closer();
-        let told = screen::options(&self.options.screen, Owner::Ours, &self.dir);
+        let told = screen::options(&self.options, Owner::Ours, &self.dir);
         let mut shown = screen::show(link, told);
         let exit = tokio::select! {
             exit = &mut shown => exit,

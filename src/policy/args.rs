@@ -71,12 +71,14 @@ impl Arg {
         let mut arg = Self { quoted, ..Self::default() };
         let mut pattern = String::new();
         let mut wild = false;
-        for unit in units {
+        // A bracket that is never closed stands for itself.
+        let closes = units.iter().rposition(|unit| matches!(unit, Unit::Char { c: ']', quoted: false }));
+        for (at, unit) in units.iter().enumerate() {
             match unit {
                 Unit::Char { c, quoted } => {
                     arg.text.push(*c);
                     if matches!(c, '*' | '?' | '[' | '\\') {
-                        if *quoted || *c == '\\' {
+                        if *quoted || *c == '\\' || (*c == '[' && closes.is_none_or(|close| close < at)) {
                             pattern.push('\\');
                         } else {
                             wild = true;

@@ -56,6 +56,14 @@ pub(crate) fn check(text: &str, numbers: &BTreeSet<String>) -> Result<(), &'stat
     Ok(())
 }
 
+/// The variable that a text sets to a number on every path: `i = 0`, alone or before commas.
+pub(crate) fn sets(text: &str) -> Option<&str> {
+    let (name, value) = text.split_once('=')?;
+    let name = name.trim();
+    let plain = !value.starts_with('=') && !text.contains(['?', '|', '&']) && super::lex::is_name(name);
+    plain.then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -57,6 +57,16 @@ pub(crate) enum Stdin {
     Unknown,
 }
 
+impl Stdin {
+    /// The same input when several commands read from it.
+    fn shared(&self) -> Self {
+        match self {
+            Self::Inherited => Self::Inherited,
+            Self::Text(_) | Self::Files(_) | Self::File(_) | Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
 /// One simple command and what it added, for showing how a verdict came about.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Step {
@@ -142,8 +152,11 @@ impl<'a> Eval<'a> {
     }
 
     fn list(&mut self, list: &List, text: &str, env: &mut Env, stdin: &Stdin) {
+        // Commands that share an input each get what the others leave of it.
+        let alone = matches!(list.as_slice(), [item] if item.rest.is_empty());
+        let stdin = if alone { stdin.clone() } else { stdin.shared() };
         for item in list {
-            self.item(item, text, env, stdin);
+            self.item(item, text, env, &stdin);
         }
     }
 
@@ -210,10 +223,10 @@ impl<'a> Eval<'a> {
                     self.findings.ask(format!("the command has more than {COMMANDS} parts"));
                     return false;
                 }
-                let before = self.findings.clone();
+                let before = self.counts();
                 let before_env = env.clone();
                 self.simple(simple, env, stdin);
-                self.step(text, &stage.span, &before);
+                self.step(text, &stage.span, before);
                 env.dirs != before_env.dirs
             }
             Command::Test(words) => {
@@ -221,7 +234,8 @@ impl<'a> Eval<'a> {
                 false
             }
             Command::Arith { text, inner } => {
-                self.arith(text, inner, env);
+                self.computes(text, env);
+                self.units(inner, env);
                 false
             }
             Command::Group(list) => {
@@ -233,6 +247,7 @@ impl<'a> Eval<'a> {
                 false
             }
             Command::If(lists) => {
+                let stdin = &stdin.shared();
                 let mut lists = lists.iter();
                 if let Some(condition) = lists.next() {
                     self.list(condition, text, env, stdin);
@@ -246,6 +261,7 @@ impl<'a> Eval<'a> {
                 false
             }
             Command::Loop { head, body } => {
+                let stdin = &stdin.shared();
                 self.repeated(env, |eval, env| {
                     eval.list(head, text, env, stdin);
                     eval.list(body, text, env, stdin);
@@ -253,6 +269,7 @@ impl<'a> Eval<'a> {
                 false
             }
             Command::For { name, values, body } => {
+                let stdin = &stdin.shared();
                 self.variables_of(values, env);
                 let numbers = values.iter().all(|word| word.bare().is_some_and(|text| text.parse::<i64>().is_ok()));
                 match name.literal().filter(|name| lex::is_name(name)) {
@@ -268,8 +285,9 @@ impl<'a> Eval<'a> {
                 false
             }
             Command::CountedFor { text: arithmetic, inner, body } => {
-                for part in arithmetic.split(';') {
-                    self.arith(part, &[], env);
+                let stdin = &stdin.shared();
+                for (at, part) in arithmetic.split(';').enumerate() {
+                    if at == 0 { self.computes(part, env) } else { self.arith(part, &[], env) }
                 }
                 self.units(inner, env);
                 self.repeated(env, |eval, env| eval.list(body, text, env, stdin));
@@ -313,15 +331,17 @@ impl<'a> Eval<'a> {
         }
     }
 
-    fn step(&mut self, text: &str, span: &Range<usize>, before: &Findings) {
-        let mut added = Findings::default();
-        let new = |now: usize, before: usize| before.min(now);
-        let denials = new(self.findings.denials.len(), before.denials.len());
-        added.denials = self.findings.denials.get(denials..).unwrap_or(&[]).to_vec();
-        let questions = new(self.findings.questions.len(), before.questions.len());
-        added.questions = self.findings.questions.get(questions..).unwrap_or(&[]).to_vec();
-        let changes = new(self.findings.changes.len(), before.changes.len());
-        added.changes = self.findings.changes.get(changes..).unwrap_or(&[]).to_vec();
+    fn counts(&self) -> [usize; 3] {
+        [self.findings.denials.len(), self.findings.questions.len(), self.findings.changes.len()]
+    }
+
+    /// Notes what a simple command added.
+    fn step(&mut self, text: &str, span: &Range<usize>, [denials, questions, changes]: [usize; 3]) {
+        let added = Findings {
+            denials: self.findings.denials.get(denials..).unwrap_or(&[]).to_vec(),
+            questions: self.findings.questions.get(questions..).unwrap_or(&[]).to_vec(),
+            changes: self.findings.changes.get(changes..).unwrap_or(&[]).to_vec(),
+        };
         self.steps.push(Step { text: text.get(span.clone()).unwrap_or("").to_string(), findings: added });
     }
 
@@ -510,6 +530,21 @@ impl<'a> Eval<'a> {
         self.units(inner, env);
         if let Err(why) = arith::check(text, &env.numbers) {
             self.findings.ask(format!("arithmetic {why}"));
+        }
+    }
+
+    /// Arithmetic that runs as a command: what it sets first counts as a number afterwards.
+    fn computes(&mut self, text: &str, env: &mut Env) {
+        for part in text.split(',') {
+            match arith::sets(part) {
+                Some(name) => {
+                    let value = part.split_once('=').map_or("", |(_, value)| value);
+                    self.arith(value, &[], env);
+                    self.assign(name, None, env, Setting::Loop);
+                    env.numbers.insert(name.to_string());
+                }
+                None => self.arith(part, &[], env),
+            }
         }
     }
 

@@ -82,6 +82,10 @@ pub(crate) struct Program {
     /// `-name` is one option, not a cluster of letters.
     single_dash: bool,
     pub(crate) reason: Option<String>,
+    /// Starts of arguments that name a program or code.
+    ask_words: Vec<String>,
+    /// Texts that make any argument name a program or code.
+    ask_parts: Vec<String>,
     options: BTreeMap<String, (Meaning, Value)>,
 }
 
@@ -119,6 +123,10 @@ struct Entry {
     write: String,
     #[serde(default)]
     ask: String,
+    #[serde(default)]
+    ask_words: Vec<String>,
+    #[serde(default)]
+    ask_parts: Vec<String>,
 }
 
 const TEXT: &str = include_str!("programs.toml");
@@ -168,6 +176,8 @@ fn parse(text: &str) -> Result<BTreeMap<String, Program>, String> {
             open: !entry.closed,
             single_dash: entry.single_dash,
             reason: entry.reason,
+            ask_words: entry.ask_words,
+            ask_parts: entry.ask_parts,
             options,
         };
         for name in entry.names {
@@ -259,6 +269,29 @@ fn long_option<'a>(
             };
             parts.push(Part::Option { name: known.clone(), meaning: *meaning, value });
         }
+        None if dashes == 1 => {
+            // `-I../include`, `-MFfile`: an option may stand right before its value.
+            let prefix = program
+                .options
+                .iter()
+                .filter(|(known, (_, value))| {
+                    matches!(value, Value::Yes | Value::Glued)
+                        && long.len() > known.len()
+                        && long.starts_with(known.as_str())
+                })
+                .max_by_key(|(known, _)| known.len());
+            match prefix {
+                Some((known, (meaning, _))) => {
+                    let value = Some(arg.from(dashes + known.len()));
+                    parts.push(Part::Option { name: known.clone(), meaning: *meaning, value });
+                }
+                None => {
+                    let rest = (long.len() > 1).then(|| arg.from(2));
+                    let path = glued.or_else(|| rest.filter(|rest| looks_like_path(rest.as_str())));
+                    parts.push(Part::Other { text: arg.clone(), value: path });
+                }
+            }
+        }
         None => parts.push(Part::Other { text: arg.clone(), value: glued }),
     }
 }
@@ -321,6 +354,12 @@ impl Program {
     /// Options that are not in the table are harmless by themselves.
     pub(crate) fn is_open(&self) -> bool {
         self.open
+    }
+
+    /// The argument names a program or code, whatever option it is.
+    pub(crate) fn names_code(&self, text: &str) -> bool {
+        self.ask_words.iter().any(|word| text.starts_with(word))
+            || self.ask_parts.iter().any(|part| text.contains(part))
     }
 }
 

@@ -288,12 +288,13 @@ impl Eval<'_> {
         }
         if program.class == Class::Dev {
             self.findings.change(format!("{name} runs project code"));
-            if args.iter().any(|arg| arg.as_str().contains("extld")) {
-                self.findings.ask(format!("{name} is given another linker"));
-            }
         } else if program.class == Class::Write {
             self.findings.change(format!("{name} changes files"));
         }
+        if let Some(arg) = args.iter().find(|arg| program.names_code(arg.as_str())) {
+            self.findings.ask(format!("{name} is given {}, which can run another program", shown(arg)));
+        }
+        let written = if program.class == Class::Dev { Class::Dev } else { Class::Write };
         let mut operands = Vec::new();
         let mut pattern_given = false;
         let mut follows = false;
@@ -311,7 +312,7 @@ impl Eval<'_> {
                         self.value(name, value.as_ref(), Class::Read, env);
                     }
                     Meaning::Read => self.value(name, value.as_ref(), Class::Read, env),
-                    Meaning::Write => self.value(name, value.as_ref(), Class::Write, env),
+                    Meaning::Write => self.value(name, value.as_ref(), written, env),
                     Meaning::Follow => follows = true,
                     Meaning::Ask => self.findings.ask(format!("{name} with the option {}", dashed(&option))),
                 },
@@ -328,10 +329,12 @@ impl Eval<'_> {
         }
         self.operands(name, program, &operands, pattern_given, env);
         if follows {
-            if operands.is_empty() {
-                operands.push(Arg::literal("."));
+            let skipped = usize::from(program.operands == Operands::Pattern && !pattern_given);
+            let mut trees = operands.split_off(skipped.min(operands.len()));
+            if trees.is_empty() {
+                trees.push(Arg::literal("."));
             }
-            for operand in &operands {
+            for operand in &trees {
                 self.whole_tree(name, operand, env, super::access::Tree::Followed);
             }
         }
@@ -378,6 +381,17 @@ impl Eval<'_> {
         if let Some(at) = arg.text.find('=') {
             self.value(name, Some(&arg.from(at + 1)), class, env);
         }
+        self.path_list(name, arg, class, env);
+    }
+
+    /// `a:../b`: a list of paths in one argument of a development tool.
+    fn path_list(&mut self, name: &str, arg: &Arg, class: Class, env: &mut Env) {
+        if class != Class::Dev || !arg.text.contains(':') {
+            return;
+        }
+        for part in arg.text.split(':').filter(|part| program::looks_like_path(part)) {
+            self.path(name, &Arg::literal(part), class, env);
+        }
     }
 
     /// The value of an option.
@@ -390,7 +404,10 @@ impl Eval<'_> {
                 self.path(name, &Arg::literal(&format!("{home}{rest}")), class, env);
             }
             Some(_) => self.findings.ask(format!("{name} is given {}, which is not plain", value.text)),
-            None => self.path(name, value, class, env),
+            None => {
+                self.path(name, value, class, env);
+                self.path_list(name, value, class, env);
+            }
         }
     }
 

@@ -29,7 +29,7 @@ const CLEARED: &str = "the environment must not be cleared: the git guard lives 
 /// Programs whose arguments are data.
 const DATA: [&str; 10] = ["echo", "printf", "grep", "egrep", "fgrep", "rg", "test", "[", "[[", "ag"];
 /// Programs that take a command text as an argument.
-const CODE_WRAPPERS: [&str; 34] = [
+const CODE_WRAPPERS: [&str; 35] = [
     "sudo",
     "doas",
     "su",
@@ -64,6 +64,7 @@ const CODE_WRAPPERS: [&str; 34] = [
     "alias",
     "trap",
     "eval",
+    "make",
 ];
 const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "csh", "tcsh", "rbash", "busybox"];

@@ -164,7 +164,7 @@ fn reject_asks_twice() {
     stage.keys("Enter Enter");
     assert_eq!(stage.answers(), [], "a held Enter is no second thought");
     stage.wait(400);
-    stage.shows("Enter again rejects it");
+    stage.shows("Enter again rejects");
     stage.keys("Down 3 Enter");
     assert_eq!(stage.answers(), [], "another key takes the first Enter back");
     stage.wait(400);
@@ -401,4 +401,14 @@ fn a_read_only_screen_sends_no_answer() {
     stage.keys("n 1 Enter");
     assert_eq!(stage.sends(), []);
     stage.shows("read-only");
+}
+
+/// On a small screen the context may not fit; what *Always* covers is shown all the same once it is chosen.
+#[test]
+fn always_says_what_it_covers_on_a_small_screen() {
+    let mut stage = Stage::with(ratatui::layout::Size { width: 60, height: 15 }, deciding(vec![permission()]));
+    stage.keys("n");
+    stage.hides("npm install chalk@5 in this repository");
+    stage.keys("2");
+    stage.shows("Always covers: npm install chalk@5 in this repository");
 }

@@ -58,6 +58,11 @@ fn all() -> Vec<(&'static str, Stage)> {
         ts: fixture::NOON,
     }));
     lost.link(LinkEvent::Down { why: "the Foreman closed the connection".to_owned(), retry_in_ms: 4_000 });
+    let mut remarks = with_diff(MIDDLE, options());
+    remarks.keys("j j j j j j j c");
+    remarks.type_text("Does \\p{L} cover combining marks? See the test for é.");
+    remarks.keys("Enter j j j j j j j j c");
+    remarks.type_text("A comment on why trimming is needed, please");
     vec![
         ("busy-120x36", busy(MIDDLE, options())),
         ("busy-120x36-light", busy(MIDDLE, light())),
@@ -69,6 +74,7 @@ fn all() -> Vec<(&'static str, Stage)> {
         ("podium-request-changes", merge),
         ("diff-120x36", with_diff(MIDDLE, options())),
         ("diff-120x36-light", with_diff(MIDDLE, light())),
+        ("diff-remarks", remarks),
         ("diff-80x24", with_diff(SMALL, options())),
         ("task-card", card),
         ("memory", library),

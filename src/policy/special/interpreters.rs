@@ -73,7 +73,7 @@ fn options(name: &str) -> Option<Options> {
             code: "e",
             path: "rIC",
             data: "",
-            flags: "nplwcv",
+            flags: "lwcv",
             long_code: &[],
             long_path: &[],
             long_flags: &["--yjit", "--disable-gems"],
@@ -83,7 +83,7 @@ fn options(name: &str) -> Option<Options> {
             code: "eE",
             path: "IMm",
             data: "",
-            flags: "nplawcv",
+            flags: "lwcv",
             long_code: &[],
             long_path: &[],
             long_flags: &[],
@@ -284,7 +284,9 @@ fn path_or_module(eval: &mut Eval<'_>, name: &str, value: Option<&Arg>, env: &mu
 
 /// A script file: of the worktree, or a question.
 fn script(eval: &mut Eval<'_>, name: &str, script: Option<&Arg>, env: &mut Env) {
-    let Some(script) = script.filter(|script| script.known().is_some() && script.pattern.is_none()) else {
+    // A name with a colon may be an address or a package.
+    let plain = |script: &&Arg| script.known().is_some_and(|text| !text.contains(':')) && script.pattern.is_none();
+    let Some(script) = script.filter(plain) else {
         eval.findings.ask(format!("{name} runs a script that is known only at run time"));
         return;
     };

@@ -69,6 +69,10 @@ fn card(model: &Model, buf: &mut Buffer, decision: &Decision, inner: Rect, open:
     if let Some(context) = decision.context.as_deref().filter(|c| !c.trim().is_empty()) {
         lines.extend(context_lines(model, context, width));
     }
+    // Where the context does not fit, what *Always* covers must still be seen by one who chooses it.
+    if lines.len() + option_lines.len() > usize::from(rest.height) {
+        option_lines.extend(covers(model, decision, width));
+    }
     // The blank row above the options gives way to a last line of the context.
     if lines.len() + option_lines.len() == usize::from(rest.height) + 1 {
         option_lines.remove(0);
@@ -172,6 +176,21 @@ fn options(model: &Model, decision: &Decision, width: usize) -> Vec<Line<'static
     lines
 }
 
+/// What the chosen *Always allow* covers, in the words of the context.
+fn covers(model: &Model, decision: &Decision, width: usize) -> Vec<Line<'static>> {
+    let always = decision.options.iter().position(|o| o == label::ALLOW_ALWAYS);
+    if always.is_none() || model.podium.choice != always {
+        return Vec::new();
+    }
+    let context = decision.context.as_deref().unwrap_or_default();
+    context
+        .lines()
+        .filter_map(|l| l.split_once("covers:"))
+        .flat_map(|(_, what)| text::wrap(&text::clean(&format!("Always covers: {}", what.trim())), width))
+        .map(|l| line(&l, model.theme.warn()))
+        .collect()
+}
+
 /// What the next key will do.
 fn footer(model: &Model, buf: &mut Buffer, decision: &Decision, area: Rect) {
     let t = &model.theme;
@@ -182,7 +201,7 @@ fn footer(model: &Model, buf: &mut Buffer, decision: &Decision, area: Rect) {
         let key = if model.focus == Pane::Console { "Esc, then answer here" } else { "press n to answer" };
         (key.to_owned(), t.muted())
     } else if model.podium.rejecting {
-        ("Enter again rejects it; the branch is kept".to_owned(), t.error())
+        ("Enter again rejects; branch is kept".to_owned(), t.error())
     } else if model.now.mono_ms < model.podium.guard_until_ms {
         (String::new(), t.faint())
     } else if model.podium.writing {
