@@ -69,7 +69,7 @@ struct Start {
     /// Workers on the team: how many, or which [default: 5] [env: AGENTCRAFT_WORKERS]
     #[arg(long, value_name = "N|NAMES", value_parser = values::workers)]
     workers: Option<Workers>,
-    /// Turns that work at once [default: 5; claude 3]
+    /// Turns that work at once [default: 5]
     #[arg(long, value_name = "N", value_parser = values::max_concurrent)]
     max_concurrent: Option<usize>,
     /// Test command for every repository [default: detected]
@@ -78,7 +78,7 @@ struct Start {
     /// How approved work comes onto the base branch [default: merge] [env: AGENTCRAFT_MERGE_STYLE]
     #[arg(long, value_name = "merge|squash", value_parser = values::merge_style)]
     merge_style: Option<MergeStyle>,
-    /// Sign merge commits when your git would [default: claude on, sim off] [env: AGENTCRAFT_SIGN_MERGES]
+    /// Sign merge commits when your git would [default: off] [env: AGENTCRAFT_SIGN_MERGES]
     #[arg(long, overrides_with = "no_sign_merges")]
     sign_merges: bool,
     #[arg(long, hide = true, overrides_with = "sign_merges")]

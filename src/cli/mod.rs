@@ -1,113 +1,100 @@
-//! The command line: reads it, composes the rooms, ends with an exit code.
+//! The command line: reads it, composes the rooms, and ends with an exit code.
 //!
-//! May name every room; decides nothing about the team. Entry point: [`main`].
+//! The outermost room; it may use every other one and none may use it. A start is `start`, a verb is a file of its
+//! name. Exit codes: 0 done, 1 not done (the reason is on standard error), 2 wrongly written. Entry point: [`main`].
 
+mod attach;
+mod error;
 pub mod flags;
+mod handover;
 mod headless;
-mod log;
+mod locate;
+mod logs;
+mod offer;
+mod output;
+mod ports;
+mod screen;
+mod send;
+mod session;
+mod show;
 mod start;
-mod verbs;
+mod status;
+mod stop;
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
+use self::error::CliError;
+use self::flags::{CommandLine, Verb};
 use crate::config::options::Machine;
-use crate::config::{ConfigError, Layer, environment, file};
-use flags::{CommandLine, Verb};
+use crate::config::{ConfigError, Layer, Options, environment, file};
 
-/// The program could not do what was asked.
-const FAILED: u8 = 1;
-/// The command line or the configuration is wrong.
-const USAGE: u8 = 2;
-
-/// Worker threads of the asynchronous part: it waits far more than it works.
-const THREADS: usize = 2;
-
-/// Runs the program with the process's arguments.
-pub fn main() -> ExitCode {
-    let line = match CommandLine::read(std::env::args_os()) {
+/// Runs the program with these arguments, its name first.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let line = match CommandLine::read(args) {
         Ok(line) => line,
-        Err(error) => error.exit(),
+        Err(error) => {
+            // Nothing can be done when even this can't be printed.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => return say_failed(&format!("the system gave no threads: {error}"), FAILED),
-    };
-    let ended = runtime.block_on(run(line));
-    // What still runs in the background holds nothing that is not on disk.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
-    match ended {
+    match run(line) {
         Ok(code) => code,
-        Err(Failure { text, code }) => say_failed(&text, code),
+        Err(error) => {
+            output::complain(&format!("error: {error}"));
+            for hint in error.hints() {
+                output::complain(&format!("hint: {hint}"));
+            }
+            error.exit_code()
+        }
     }
 }
 
-/// Why the program ends, in words for the person.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    text: String,
-    code: u8,
-}
-
-impl Failure {
-    pub(crate) fn new(text: impl std::fmt::Display) -> Self {
-        Self { text: text.to_string(), code: FAILED }
-    }
-}
-
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        Self { text: error.to_string(), code: USAGE }
-    }
-}
-
-fn say_failed(text: &str, code: u8) -> ExitCode {
-    // A closed standard error hears nothing.
-    let _closed = writeln!(std::io::stderr(), "agentcraft-tui: {text}");
-    ExitCode::from(code)
-}
-
-/// Prints to standard output; a reader that went away is no error.
-pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// All settings but the defaults: the file in the home, the environment, the flags.
-fn layers(flags: Layer, machine: &Machine) -> Result<(PathBuf, Layer), ConfigError> {
-    let upper = flags.over(environment::layer(|name| std::env::var_os(name))?);
-    let home = machine.home(upper.home.as_deref())?;
-    let lower = file::layer(&home, machine.user_home.as_deref())?;
-    Ok((home, upper.over(lower)))
-}
-
-async fn run(line: CommandLine) -> Result<ExitCode, Failure> {
+fn run(line: CommandLine) -> Result<ExitCode, CliError> {
+    let machine = Machine::here();
+    // These two say the same everywhere, whatever the settings.
     match &line.verb {
-        Some(Verb::Protocol { schema: false }) => {
-            print(&crate::protocol::document::reference());
-            return Ok(ExitCode::SUCCESS);
-        }
-        Some(Verb::Protocol { schema: true }) => {
-            print(&format!("{:#}\n", crate::protocol::document::schema()));
-            return Ok(ExitCode::SUCCESS);
-        }
+        Some(Verb::Protocol { schema }) => return document(*schema),
         Some(Verb::Completions { shell }) => {
             let mut script = Vec::new();
             flags::completions(*shell, &mut script);
-            print(&String::from_utf8_lossy(&script));
+            output::say_exactly(&String::from_utf8_lossy(&script));
             return Ok(ExitCode::SUCCESS);
         }
         Some(Verb::Send { .. } | Verb::Status { .. } | Verb::Stop) | None => {}
     }
-    let machine = Machine::here();
-    let (home, layer) = layers(line.layer.clone(), &machine)?;
-    match line.verb.clone() {
-        Some(Verb::Send { no_wait, line }) => verbs::send(&verbs::find(&home, &layer)?, &line, no_wait, &machine).await,
-        Some(Verb::Status { json }) => verbs::status(&verbs::find(&home, &layer)?, json).await,
-        Some(Verb::Stop) => verbs::stop(&home, &layer).await,
+    let layer = layers(&line, &machine)?;
+    match &line.verb {
+        Some(Verb::Send { no_wait, line: words }) => {
+            let text = send::text(words)?;
+            let found = locate::running(&line, &layer, &machine)?;
+            send::send(found, &text, *no_wait, &machine)
+        }
+        Some(Verb::Status { json }) => status::status(locate::running(&line, &layer, &machine)?, *json),
+        Some(Verb::Stop) => {
+            stop::stop(locate::running(&line, &layer, &machine)?, &machine.home(layer.home.as_deref())?)
+        }
         Some(Verb::Protocol { .. } | Verb::Completions { .. }) => Ok(ExitCode::SUCCESS),
-        None => start::start(line, layer, &machine).await,
+        None => start::start(&line, Options::resolve(layer, &machine)?, &machine),
     }
+}
+
+/// All sources laid over each other.
+fn layers(line: &CommandLine, machine: &Machine) -> Result<Layer, ConfigError> {
+    let above = line.layer.clone().over(environment::layer(|name| std::env::var_os(name))?);
+    let home = machine.home(above.home.as_deref())?;
+    let file = file::layer(&home, machine.user_home.as_deref())?;
+    Ok(above.over(file))
+}
+
+fn document(schema: bool) -> Result<ExitCode, CliError> {
+    use crate::protocol::document;
+    let text = if schema {
+        serde_json::to_string_pretty(&document::schema()).map_err(|error| CliError::Defect(error.to_string()))?
+    } else {
+        document::reference()
+    };
+    output::say_exactly(text.trim_end());
+    Ok(ExitCode::SUCCESS)
 }

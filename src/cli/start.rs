@@ -1,407 +1,348 @@
-//! A start: the Foreman in this process, its door, its screen; or the screen of a Foreman that runs already.
+//! A start: claims the profile, composes Foreman, server and screen, and takes them down again.
+//!
+//! The order: profile, reset, log, port, Foreman, run files, what the command line asked for, screen. Whatever ends
+//! the screen but the person's leave or a request to end, the Foreman goes on without it.
 
-use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::error::CliError;
 use super::flags::{CommandLine, Front, Reset};
-use super::log::{self, Stderr};
-use super::{Failure, headless};
-use crate::client::{Link, LinkEvent, embedded, remote};
-use crate::config::options::{Machine, ScreenOptions};
-use crate::config::{Layer, Options, Theme};
+use super::handover::{GoalWish, Missing, hand_over};
+use super::logs::{self, Beside};
+use super::screen::{self, Owner};
+use super::session::{Patience, Session};
+use super::{attach, headless, offer, output, ports};
+use crate::client::embedded;
+use crate::config::options::{Machine, check_repo};
+use crate::config::{Options, Showcase};
 use crate::engine::Engine;
-use crate::engine::sim::{self, Sim, demo_repo};
+use crate::engine::sim::{Sim, SimOptions, demo_goal, demo_repo, showcase_answers};
 use crate::foreman::{AutoAnswer, Settings};
-use crate::git::{self, GitError};
-use crate::protocol::{Ack, ClientMessage, GoalSubmit, RepoAdd, ServerMessage, Snapshot};
 use crate::runtime::profile::{Profile, ProfileError, RunFile, find_running};
 use crate::runtime::{Ended, Handle, Runtime, RuntimeConfig};
-use crate::server::{self, BindError, Bound, DEFAULT_PORT, ServerConfig};
-use crate::tui::theme::ThemeName;
-use crate::tui::{self, UiExit, UiOptions};
-use crate::turn::Facts;
+use crate::tui::{UiError, UiExit};
 
-/// Ports tried after the usual one when none was asked for.
-const MORE_PORTS: u16 = 20;
-/// An answer of a Foreman that takes longer has failed.
-const ANSWER: Duration = Duration::from_secs(30);
-/// Sessions get so long to hear the last words.
-const DOOR_CLOSES: Duration = Duration::from_secs(3);
-/// Directory of the demo repository, in the profile.
+/// Longest wait for another process that starts or ends to say where it listens.
+const NEIGHBOUR: Duration = Duration::from_secs(5);
+/// Pause between two looks at it.
+const LOOK: Duration = Duration::from_millis(100);
+/// A screen that was asked to end and does not within this time hangs in its terminal.
+const SCREEN_END: Duration = Duration::from_secs(3);
+/// Threads for what waits far more than it works.
+const THREADS: usize = 2;
+/// Name of the demo repository's directory in the profile.
 const DEMO: &str = "pocket-notes";
 
-/// Flags that a Foreman that runs already can be given, or that are about the screen only.
-const FOR_RUNNING: [&str; 12] = [
-    "--home",
-    "--profile",
-    "--port",
-    "--backend",
-    "--repo",
-    "--goal",
-    "--attach",
-    "--ascii",
-    "--theme",
-    "--no-mouse",
-    "--no-color",
-    "--read-only",
-];
-
-/// Starts, or attaches to what runs.
-pub(crate) async fn start(line: CommandLine, layer: Layer, machine: &Machine) -> Result<ExitCode, Failure> {
-    let options = Options::resolve(layer, machine)?;
-    if line.front == Front::AttachedScreen {
-        let run = find_running(&options.home, Some(&options.profile));
-        let run =
-            run.ok_or_else(|| Failure::new("no Foreman of this profile runs; leave --attach out to start one"))?;
-        return attach(&line, &options, &run).await;
+/// Starts, or attaches to what runs already.
+pub(super) fn start(line: &CommandLine, options: Options, machine: &Machine) -> Result<ExitCode, CliError> {
+    if line.front != Front::Headless {
+        screen::need_terminal()?;
     }
-    let profile = match Profile::claim(&options.home, &options.profile) {
-        Ok(profile) => profile,
-        Err(ProfileError::Busy { owner, profile }) if line.front == Front::Screen => match owner {
-            Some(run) => return attach(&line, &options, &run).await,
-            None => {
-                return Err(Failure::new(format!(
-                    "the profile {profile:?} is being started or ended by another process; try again"
-                )));
-            }
-        },
-        Err(error) => return Err(Failure::new(error)),
-    };
-    if line.reset != Reset::Keep && !begin_anew(&profile, line.reset)? {
-        return Ok(ExitCode::SUCCESS);
+    if line.layer.repos.is_some() {
+        options.repos.iter().try_for_each(|path| check_repo(path))?;
     }
-    let stderr = if line.front == Front::Headless { Stderr::Hears } else { Stderr::Silent };
-    log::begin(profile.dir(), options.verbosity, stderr);
-    run(line, options, machine, profile).await
-}
-
-/// `--reset`: everything of the profile is moved aside, after a question.
-fn begin_anew(profile: &Profile, reset: Reset) -> Result<bool, Failure> {
-    if reset == Reset::Ask {
-        let question = format!(
-            "Begin the profile {:?} anew? Its board, notes and logs are moved aside; every branch is kept.",
-            profile.name()
-        );
-        match ask(&question, Preset::No) {
-            Some(true) => {}
-            Some(false) => return Ok(false),
-            None => return Err(Failure::new("--reset asks first; without a terminal add --yes")),
+    // Panics of tasks are caught by their owners; the report of all others names the place.
+    let _ = color_eyre::install();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build()
+        .map_err(|source| CliError::System { what: "threads", source })?;
+    let ended = runtime.block_on(async {
+        if line.front == Front::AttachedScreen {
+            let run = find_running(&options.home, Some(&options.profile)).ok_or_else(|| CliError::NotRunning {
+                place: format!("for profile \"{}\" in {}", options.profile, options.home.display()),
+            })?;
+            return attach::attach(line, &options, run).await;
         }
-    }
-    if let Some(aside) = profile.set_aside().map_err(Failure::new)? {
-        let _closed = writeln!(std::io::stderr(), "moved aside to {}", aside.display());
-    }
-    Ok(true)
+        match claim(&options).await? {
+            Claim::Ours(profile) => live(line, options, machine, profile).await,
+            Claim::Running(run) if line.front == Front::Headless => Err(CliError::AlreadyRunning(run)),
+            Claim::Running(run) => attach::attach(line, &options, *run).await,
+        }
+    });
+    // Blocking work that hangs (a screen in a stalled terminal) must not keep the process.
+    runtime.shutdown_timeout(Duration::from_millis(500));
+    ended
 }
 
-enum Preset {
-    Yes,
-    No,
+enum Claim {
+    Ours(Profile),
+    Running(Box<RunFile>),
 }
 
-/// Asks on the terminal; `None` without one.
-fn ask(question: &str, default: Preset) -> Option<bool> {
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return None;
+/// Takes the profile, or finds who has it.
+async fn claim(options: &Options) -> Result<Claim, CliError> {
+    let deadline = tokio::time::Instant::now() + NEIGHBOUR;
+    loop {
+        match Profile::claim(&options.home, &options.profile) {
+            Ok(profile) => return Ok(Claim::Ours(profile)),
+            Err(ProfileError::Busy { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // A run file is only believed while the lock is held; one that starts or ends has none yet, or no more.
+        if let Some(run) = find_running(&options.home, Some(&options.profile)) {
+            return Ok(Claim::Running(Box::new(run)));
+        }
+        if tokio::time::Instant::now() > deadline {
+            return Err(CliError::Held { profile: options.profile.clone() });
+        }
+        tokio::time::sleep(LOOK).await;
     }
-    let hint = match default {
-        Preset::Yes => "[Y/n]",
-        Preset::No => "[y/N]",
-    };
-    let _closed = write!(std::io::stderr(), "{question} {hint} ");
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).ok()?;
-    Some(match answer.trim().to_lowercase().as_str() {
-        "y" | "yes" => true,
-        "n" | "no" => false,
-        _ => matches!(default, Preset::Yes),
-    })
 }
 
-async fn run(line: CommandLine, options: Options, machine: &Machine, profile: Profile) -> Result<ExitCode, Failure> {
-    let demo = profile.dir().join(DEMO);
-    let bound = bind(&options).await?;
+/// A Foreman's life in this process.
+async fn live(line: &CommandLine, options: Options, machine: &Machine, profile: Profile) -> Result<ExitCode, CliError> {
+    let headless = line.front == Front::Headless;
+    reset(line.reset, &profile)?;
+    let dir = profile.dir().to_owned();
+    let beside = if headless { Beside::Stderr } else { Beside::Nothing };
+    logs::start(&dir, "foreman", options.verbosity, beside)?;
+    let signals = Signals::listen()?;
+    let bound = ports::listen(options.port, &options.home).await?;
     let port = bound.port();
-    let history = profile.dir().join("console-history");
-    let handle = compose(&options, profile, &demo)?;
-    handle.publish(port, options.settings.backend).map_err(Failure::new)?;
-    let stop = CancellationToken::new();
-    let door = bound.serve(handle.connector(), stop.clone());
-    if line.front == Front::Headless {
-        let shown = if port == DEFAULT_PORT { String::new() } else { format!(" --port {port}") };
-        let _closed = writeln!(
-            std::io::stderr(),
-            "Foreman of profile {:?} on ws://127.0.0.1:{port}; stop it with agentcraft-tui stop{shown}",
-            options.profile
-        );
-        tokio::spawn(headless::follow(embedded(handle.connector(), "log")));
-    }
-    if let Err(failure) = first_wishes(&line, &options, machine, &handle, &demo).await {
-        end(handle, &stop, door).await;
-        return Err(failure);
-    }
-    if line.front == Front::Screen {
-        let link = embedded(handle.connector(), "screen");
-        let ui = ui_options(&options.screen, Some(history));
-        let shown = tokio::task::spawn_blocking(move || tui::run(link, ui)).await;
-        match shown {
-            Ok(Ok(UiExit::Quit)) => return Ok(end(handle, &stop, door).await),
-            Ok(Ok(UiExit::TerminalLost)) => tracing::info!("the terminal is gone; the team goes on without a screen"),
-            Ok(Err(error @ tui::UiError::Terminal(_) | error @ tui::UiError::Start(_))) => {
-                end(handle, &stop, door).await;
-                return Err(Failure::new(error));
-            }
-            Ok(Err(error)) => {
-                let _closed = writeln!(std::io::stderr(), "agentcraft-tui: {error}");
-            }
-            Err(error) => tracing::error!(%error, "the screen's thread"),
-        }
-    }
-    wait_for_the_end(&handle).await?;
-    Ok(end(handle, &stop, door).await)
-}
+    tracing::info!(profile = profile.name(), port, pid = std::process::id(), "starting");
 
-/// The Foreman, with the sim team.
-fn compose(options: &Options, profile: Profile, demo: &Path) -> Result<Handle, Failure> {
-    let showcase = options.sim.showcase.map(|showcase| showcase.as_str().to_owned());
-    let mut settings = Settings { demo_repo: Some(real(demo)), ..options.settings.clone() };
-    if let Some(name) = &showcase {
-        let until = sim::showcase_answers(name).map_err(Failure::new)?;
-        settings.auto_answer =
-            AutoAnswer { demo: true, until: Some(until), delay_ms: 1, retry_ms: 1, ..AutoAnswer::default() };
-    }
-    let (facts, watching) = watch::channel(Arc::new(Facts::default()));
-    let sim = Sim::new(sim::SimOptions {
+    let demo = dir.join(DEMO);
+    let (facts, watching) = watch::channel(Arc::default());
+    let sim = Sim::new(SimOptions {
         speed: options.sim.speed,
         seed: options.sim.seed,
-        showcase,
+        showcase: options.sim.showcase.map(|showcase| showcase.as_str().to_owned()),
         ambient: options.sim.ambient,
         scratch: profile.scratch(),
         env: std::env::vars_os().collect(),
         facts: watching,
     })
-    .map_err(Failure::new)?;
+    .map_err(|error| CliError::Defect(error.to_string()))?;
+    let settings =
+        Settings { demo_repo: Some(demo.clone()), auto_answer: auto_answer(&options)?, ..options.settings.clone() };
     let engine = Engine::Sim(Arc::new(sim));
-    let config = RuntimeConfig { profile, settings, engine, facts, repos: Vec::new(), goal: None };
-    Runtime::start(config).map_err(Failure::new)
+    let handle = Runtime::start(RuntimeConfig { profile, settings, engine, facts, repos: Vec::new(), goal: None })?;
+    let stop = CancellationToken::new();
+    let server = bound.serve(handle.connector(), stop.clone());
+    let house = House { handle, stop, server, signals, options, dir, port };
+    house.live(line, machine, demo).await
 }
 
-/// The path without links, also before the last part is there.
-fn real(path: &Path) -> PathBuf {
-    let parent = path.parent().and_then(|parent| parent.canonicalize().ok());
-    match (parent, path.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => path.to_owned(),
-    }
+/// What is answered by itself, a showcase's way to its held state included.
+fn auto_answer(options: &Options) -> Result<AutoAnswer, CliError> {
+    let Some(showcase) = options.sim.showcase else { return Ok(options.settings.auto_answer.clone()) };
+    let until = showcase_answers(Showcase::as_str(showcase)).map_err(|error| CliError::Defect(error.to_string()))?;
+    Ok(AutoAnswer { demo: true, until: Some(until), delay_ms: 1, retry_ms: 1, ..AutoAnswer::default() })
 }
 
-/// The port that was asked for, or the usual one, or one of the next.
-async fn bind(options: &Options) -> Result<Bound, Failure> {
-    if let Some(port) = options.port {
-        return server::bind(ServerConfig::on_port(port)).await.map_err(|error| match error {
-            BindError::InUse(port) => Failure::new(match find_running(&options.home, None) {
-                Some(run) if run.port == port => {
-                    format!("port {port} is in use by the Foreman of profile {:?} (process {})", run.profile, run.pid)
-                }
-                _ => error.to_string(),
-            }),
-            BindError::Refused { .. } => Failure::new(error),
-        });
-    }
-    for port in (DEFAULT_PORT..=DEFAULT_PORT + MORE_PORTS).chain([0]) {
-        match server::bind(ServerConfig::on_port(port)).await {
-            Ok(bound) => return Ok(bound),
-            Err(BindError::InUse(_)) => {}
-            Err(error) => return Err(Failure::new(error)),
+/// Begins the profile anew, if that was asked for and is meant.
+fn reset(wish: Reset, profile: &Profile) -> Result<(), CliError> {
+    match wish {
+        Reset::Keep => return Ok(()),
+        Reset::Confirmed => {}
+        Reset::Ask => {
+            let question = format!(
+                "Begin profile \"{}\" anew? Its board, memory and worktrees are moved aside, every branch is kept. [y/N]",
+                profile.name()
+            );
+            match output::ask(&question).as_deref() {
+                Some("y" | "yes") => {}
+                Some(_) => return Err(CliError::Declined),
+                None => return Err(CliError::CannotAsk { profile: profile.name().to_owned() }),
+            }
         }
     }
-    Err(Failure::new("no free port on 127.0.0.1"))
-}
-
-/// Repositories and goal of the command line, in order; the demo where nothing else is there.
-async fn first_wishes(
-    line: &CommandLine,
-    options: &Options,
-    machine: &Machine,
-    handle: &Handle,
-    demo: &Path,
-) -> Result<(), Failure> {
-    let mut talk = Talk::open(embedded(handle.connector(), "start")).await?;
-    let snapshot = talk.snapshot.clone();
-    let mut connect: Vec<PathBuf> = options.repos.clone();
-    if connect.is_empty() {
-        connect.extend(offered(line, options, machine, &snapshot));
-    }
-    if connect.is_empty() && (snapshot.repos.is_empty() || options.sim.showcase.is_some()) {
-        let at = demo.to_owned();
-        tokio::task::spawn_blocking(move || demo_repo::create(&at))
-            .await
-            .map_err(Failure::new)?
-            .map_err(Failure::new)?;
-        connect.push(demo.to_owned());
-    }
-    for path in connect {
-        talk.must(ClientMessage::RepoAdd(RepoAdd { path: path.to_string_lossy().into_owned() })).await?;
-    }
-    let goal = match &line.goal {
-        Some(goal) => Some(goal.clone()),
-        None if options.autostart && snapshot.goals.is_empty() => Some(sim::demo_goal().map_err(Failure::new)?),
-        None => None,
-    };
-    if let Some(text) = goal {
-        talk.must(ClientMessage::GoalSubmit(GoalSubmit { text, repo_id: None })).await?;
+    if let Some(aside) = profile.set_aside()? {
+        output::complain(&format!("what was in the profile is now in {}", aside.display()));
     }
     Ok(())
 }
 
-/// The repository that the program was started in, if the person wants it connected.
-fn offered(line: &CommandLine, options: &Options, machine: &Machine, snapshot: &Snapshot) -> Option<PathBuf> {
-    if line.front != Front::Screen || options.sim.showcase.is_some() || options.autostart {
-        return None;
-    }
-    let root = match git::inspect(&machine.cwd) {
-        Ok(view) => view.path,
-        Err(GitError::NotRoot { root, .. }) => root,
-        Err(_) => return None,
-    };
-    if snapshot.repos.iter().any(|repo| Path::new(&repo.path) == root) {
-        return None;
-    }
-    let question = format!("Connect the repository {}? (No: the demo repository)", root.display());
-    ask(&question, Preset::Yes)?.then_some(root)
+/// Requests to end, from whoever may make them. Listening also keeps a hang-up from ending the process.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    _hangup: Signal,
 }
 
-/// A short conversation with a Foreman.
-struct Talk {
-    link: Link,
-    snapshot: Box<Snapshot>,
-}
-
-impl Talk {
-    async fn open(mut link: Link) -> Result<Self, Failure> {
-        let up = async {
-            loop {
-                match link.next().await {
-                    LinkEvent::Up(snapshot) => return Ok(snapshot),
-                    LinkEvent::Ended { why } => return Err(Failure::new(why)),
-                    LinkEvent::Message(_) | LinkEvent::Down { .. } => {}
-                }
-            }
-        };
-        let snapshot =
-            tokio::time::timeout(ANSWER, up).await.map_err(|_| Failure::new("the Foreman does not answer"))??;
-        Ok(Self { link, snapshot })
+impl Signals {
+    fn listen() -> Result<Self, CliError> {
+        let listen = |kind| signal(kind).map_err(|source| CliError::System { what: "signals", source });
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            _hangup: listen(SignalKind::hangup())?,
+        })
     }
 
-    /// Sends a message; a refusal is an error.
-    async fn must(&mut self, message: ClientMessage) -> Result<Ack, Failure> {
-        let id = self.link.send(message).await.map_err(Failure::new)?;
-        let answered = async {
-            loop {
-                match self.link.next().await {
-                    LinkEvent::Message(ServerMessage::Ack(ack)) if ack.re == id => return Ok(ack),
-                    LinkEvent::Ended { why } | LinkEvent::Down { why, .. } => return Err(Failure::new(why)),
-                    LinkEvent::Message(_) | LinkEvent::Up(_) => {}
-                }
-            }
-        };
-        let ack =
-            tokio::time::timeout(ANSWER, answered).await.map_err(|_| Failure::new("the Foreman does not answer"))??;
-        if ack.ok { Ok(ack) } else { Err(Failure::new(ack.error.unwrap_or_default())) }
-    }
-}
-
-/// The screen of a Foreman that runs already, which is given the repositories and the goal.
-async fn attach(line: &CommandLine, options: &Options, run: &RunFile) -> Result<ExitCode, Failure> {
-    let odd: Vec<&str> = line.given.iter().map(String::as_str).filter(|flag| !FOR_RUNNING.contains(flag)).collect();
-    if !odd.is_empty() {
-        return Err(Failure::new(format!(
-            "the Foreman of profile {:?} runs already (process {}, port {}) and can't be given {} any more; stop it \
-             first with agentcraft-tui stop, or leave the flag out to attach its screen",
-            run.profile,
-            run.pid,
-            run.port,
-            odd.join(", ")
-        )));
-    }
-    if let Some(port) = options.port
-        && port != run.port
-        && line.given.iter().any(|flag| flag == "--port")
-    {
-        return Err(Failure::new(format!(
-            "the Foreman of profile {:?} listens on port {}, not {port}",
-            run.profile, run.port
-        )));
-    }
-    let mut talk = Talk::open(remote(run.port, "start")).await?;
-    for path in &options.repos {
-        talk.must(ClientMessage::RepoAdd(RepoAdd { path: path.to_string_lossy().into_owned() })).await?;
-    }
-    if let Some(text) = line.goal.clone() {
-        talk.must(ClientMessage::GoalSubmit(GoalSubmit { text, repo_id: None })).await?;
-    }
-    drop(talk);
-    let link = remote(run.port, "screen");
-    let history = options.home.join(&options.profile).join("console-history");
-    let ui = UiOptions { attached: true, ..ui_options(&options.screen, Some(history)) };
-    match tokio::task::spawn_blocking(move || tui::run(link, ui)).await {
-        Ok(Ok(UiExit::Quit | UiExit::TerminalLost)) => Ok(ExitCode::SUCCESS),
-        Ok(Err(error)) => Err(Failure::new(error)),
-        Err(error) => Err(Failure::new(error)),
-    }
-}
-
-fn ui_options(said: &ScreenOptions, history: Option<PathBuf>) -> UiOptions {
-    let detected = UiOptions::detect(|name| std::env::var(name).ok());
-    let no_color = said.color == Some(false) || detected.no_color;
-    UiOptions {
-        ascii: said.ascii.unwrap_or(detected.ascii),
-        no_color,
-        theme: said.theme.map_or(detected.theme, |theme| {
-            Some(match theme {
-                Theme::Dark => ThemeName::Dark,
-                Theme::Light => ThemeName::Light,
-            })
-        }),
-        mouse: said.mouse.unwrap_or(detected.mouse),
-        read_only: said.read_only,
-        history,
-        ..detected
-    }
-}
-
-/// Until somebody ends it: a signal, or the Foreman itself.
-async fn wait_for_the_end(handle: &Handle) -> Result<(), Failure> {
-    let mut term = signal(SignalKind::terminate()).map_err(Failure::new)?;
-    let mut int = signal(SignalKind::interrupt()).map_err(Failure::new)?;
-    // The terminal's end is not the team's.
-    let mut hup = signal(SignalKind::hangup()).map_err(Failure::new)?;
-    loop {
+    async fn end_wanted(&mut self) {
         tokio::select! {
-            _ = term.recv() => return Ok(()),
-            _ = int.recv() => return Ok(()),
-            _ = hup.recv() => {}
-            _ = handle.ended() => return Ok(()),
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
     }
 }
 
-/// Ends the Foreman, then closes the door.
-async fn end(handle: Handle, stop: &CancellationToken, door: JoinHandle<()>) -> ExitCode {
-    let ended = handle.shutdown().await;
-    stop.cancel();
-    // Sessions that do not end in time are cut with the process.
-    let _cut = tokio::time::timeout(DOOR_CLOSES, door).await;
-    match ended {
-        Ended::Failed(why) => super::say_failed(&why, super::FAILED),
-        Ended::Asked => ExitCode::SUCCESS,
+/// Everything of a running Foreman.
+struct House {
+    handle: Handle,
+    stop: CancellationToken,
+    server: JoinHandle<()>,
+    signals: Signals,
+    options: Options,
+    dir: PathBuf,
+    port: u16,
+}
+
+/// Why a life ends.
+enum Leave {
+    /// Somebody asked for it.
+    Asked,
+    /// It can't go on.
+    Failed(CliError),
+}
+
+impl House {
+    async fn live(mut self, line: &CommandLine, machine: &Machine, demo: PathBuf) -> Result<ExitCode, CliError> {
+        let leave = match self.begin(line, machine, demo).await {
+            Ok(Some(session)) if line.front == Front::Headless => self.without_screen(session).await,
+            Ok(Some(session)) => self.with_screen(session).await,
+            Ok(None) => Leave::Asked,
+            Err(error) => Leave::Failed(error),
+        };
+        let ended = self.close().await;
+        match (leave, ended) {
+            (Leave::Failed(error), _) => Err(error),
+            (Leave::Asked, Ended::Failed(reason)) => Err(CliError::Ended(reason)),
+            (Leave::Asked, Ended::Asked) => Ok(ExitCode::SUCCESS),
+        }
+    }
+
+    /// Tells clients where to find the Foreman, and does what the command line asked for. `None`: it was asked to end
+    /// meanwhile.
+    async fn begin(
+        &mut self,
+        line: &CommandLine,
+        machine: &Machine,
+        demo: PathBuf,
+    ) -> Result<Option<Session>, CliError> {
+        self.handle.publish(self.port, self.options.settings.backend)?;
+        let mut link = embedded(self.handle.connector(), "tui");
+        link.start_on(&tokio::runtime::Handle::current());
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(120);
+        let mut session = tokio::select! {
+            session = Session::over(link, self.port, Patience::Until(deadline)) => session?,
+            () = self.signals.end_wanted() => return Ok(None),
+        };
+        let mut repos = self.options.repos.clone();
+        let bare = repos.is_empty() && line.goal.is_none() && !self.options.autostart;
+        if bare && line.front == Front::Screen {
+            let (cwd, mirror, dir) = (machine.cwd.clone(), session.mirror.clone(), self.dir.clone());
+            // Reading the answer blocks, and Ctrl-C must be heard meanwhile.
+            let asked = tokio::task::spawn_blocking(move || offer::offer(&cwd, &mirror, &dir));
+            let answer = tokio::select! {
+                answer = asked => answer.map_err(|error| CliError::Defect(error.to_string()))??,
+                () = self.signals.end_wanted() => return Ok(None),
+            };
+            repos.extend(answer);
+        }
+        if (repos.is_empty() && session.mirror.repos.is_empty()) || self.options.sim.showcase.is_some() {
+            let dir = demo.clone();
+            let made = tokio::task::spawn_blocking(move || demo_repo::create(&dir)).await;
+            made.map_err(|error| CliError::Defect(error.to_string()))?
+                .map_err(|error| CliError::Refused(error.to_string()))?;
+            repos.push(demo);
+        }
+        let goal = match (line.goal.clone(), self.options.autostart) {
+            (None, false) => GoalWish::None,
+            (Some(text), false) => GoalWish::Submit(text),
+            (Some(text), true) => GoalWish::First(text),
+            (None, true) => GoalWish::First(demo_goal().map_err(|error| CliError::Defect(error.to_string()))?),
+        };
+        let missing = if line.layer.repos.is_some() { Missing::Fails } else { Missing::IsSaid };
+        hand_over(&mut session, &repos, missing, goal).await?;
+        Ok(Some(session))
+    }
+
+    /// Until somebody asks for the end, or the Foreman fails.
+    async fn without_screen(&mut self, session: Session) -> Leave {
+        output::complain(&format!(
+            "Foreman of profile {} on 127.0.0.1:{} (process {}); Ctrl-C or `agentcraft-tui stop` ends it",
+            self.options.profile,
+            self.port,
+            std::process::id()
+        ));
+        drop(session);
+        self.headless().await
+    }
+
+    async fn headless(&mut self) -> Leave {
+        let link = embedded(self.handle.connector(), "log");
+        let verbosity = self.options.verbosity;
+        let bell = if self.options.notify { headless::Bell::Rings } else { headless::Bell::Silent };
+        tokio::select! {
+            () = self.signals.end_wanted() => Leave::Asked,
+            ended = self.handle.ended() => match ended {
+                Ended::Asked => Leave::Asked,
+                Ended::Failed(reason) => Leave::Failed(CliError::Ended(reason)),
+            },
+            () = async {
+                headless::watch(link, verbosity, bell).await;
+                std::future::pending::<()>().await;
+            } => Leave::Asked,
+        }
+    }
+
+    /// Until the person leaves; a screen that is lost leaves the Foreman running.
+    async fn with_screen(&mut self, session: Session) -> Leave {
+        let link = session.into_link();
+        let closer = link.closer();
+        let told = screen::options(&self.options, Owner::Ours, &self.dir);
+        let mut shown = screen::show(link, told);
+        let exit = tokio::select! {
+            exit = &mut shown => exit,
+            () = self.signals.end_wanted() => {
+                // The screen hears the signal too. One that hangs in its terminal is left behind.
+                closer.close();
+                match tokio::time::timeout(SCREEN_END, &mut shown).await {
+                    Ok(exit) => exit,
+                    Err(_) => {
+                        tracing::warn!("the screen hangs in its terminal and is left behind");
+                        return Leave::Asked;
+                    }
+                }
+            }
+        };
+        match exit {
+            Ok(Ok(UiExit::Quit)) => Leave::Asked,
+            Ok(Ok(UiExit::TerminalLost)) => {
+                tracing::info!("the terminal is lost; the Foreman goes on without a screen");
+                self.headless().await
+            }
+            Ok(Err(error @ UiError::Panicked)) => {
+                tracing::error!(%error, "the Foreman goes on without a screen");
+                output::complain(&error.to_string());
+                self.headless().await
+            }
+            Ok(Err(error @ (UiError::Terminal(_) | UiError::Start(_)))) => Leave::Failed(error.into()),
+            Err(error) => Leave::Failed(CliError::Defect(error.to_string())),
+        }
+    }
+
+    /// Takes everything down: no new clients, then the Foreman, then the connections.
+    async fn close(self) -> Ended {
+        tracing::info!("ending");
+        let ended = self.handle.shutdown().await;
+        self.stop.cancel();
+        // Sessions say good-bye within a second.
+        if tokio::time::timeout(Duration::from_secs(5), self.server).await.is_err() {
+            tracing::warn!("the server did not end in time");
+        }
+        ended
     }
 }

@@ -8,7 +8,7 @@ pub mod console;
 pub mod link;
 pub mod mirror;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub mod suggest;
 
 pub use link::{Link, LinkClosed, LinkEvent, embedded, remote};

@@ -4,7 +4,7 @@ use crate::protocol::Snapshot;
 
 /// Agents marlow (lead), juniper, kit and wren (off shift); tasks t1 done, t2 in review, t3 being worked on, t10 to
 /// do; d1 answered, d2 a merge, d3 a permission, d4 a question with options, d5 one without.
-pub(super) fn snapshot() -> Snapshot {
+pub(crate) fn snapshot() -> Snapshot {
     let agent = |id: &str, name: &str, role: &str, active: bool| {
         serde_json::json!({
             "id": id, "name": name, "role": role, "color": "#2E78C6", "skin": id, "state": "idle", "activity": "",

@@ -23,7 +23,7 @@ pub enum ConfigError {
     NoHome,
     #[error("--backend claude: this build has no claude engine yet; the sim team plays with --backend sim")]
     NoClaude,
-    #[error("--repo {}: {problem}", path.display())]
+    #[error("repository {}: {problem}", path.display())]
     Repo { path: PathBuf, problem: String },
     #[error("{flag} {problem}")]
     Flag { flag: &'static str, problem: String },

@@ -17,8 +17,6 @@ const AUTO_ANSWER_MS: f64 = 1_500.0;
 const AUTO_RETRY_MS: f64 = 500.0;
 /// Turns of the sim at once, when not said otherwise: every worker.
 const SIM_TURNS: usize = 5;
-/// Turns of Claude at once, when not said otherwise: what a plan's limits bear.
-const CLAUDE_TURNS: usize = 3;
 
 /// What is known of the machine and the person before any setting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,14 +98,10 @@ impl Options {
     pub fn resolve(layer: Layer, machine: &Machine) -> Result<Self, ConfigError> {
         let home = machine.home(layer.home.as_deref())?;
         let backend = layer.backend.unwrap_or(BackendName::Sim);
-        let (turns, sign) = match backend {
-            BackendName::Sim => (SIM_TURNS, false),
-            BackendName::Claude => return Err(ConfigError::NoClaude),
-        };
-        let mut repos = Vec::new();
-        for path in layer.repos.unwrap_or_default() {
-            repos.push(directory(&path, machine)?);
+        if backend == BackendName::Claude {
+            return Err(ConfigError::NoClaude);
         }
+        let repos: Vec<PathBuf> = layer.repos.unwrap_or_default().iter().map(|path| absolute(path, machine)).collect();
         if layer.showcase.is_some() && !repos.is_empty() {
             let problem = "plays in the demo repository; leave --repo out".to_owned();
             return Err(ConfigError::Flag { flag: "--showcase", problem });
@@ -119,13 +113,13 @@ impl Options {
             backend,
             user_name: user.unwrap_or_else(|| defaults.user_name.clone()),
             team: layer.workers.map_or_else(everyone, |workers| workers.ids()),
-            max_concurrent: layer.max_concurrent.unwrap_or(turns),
+            max_concurrent: layer.max_concurrent.unwrap_or(SIM_TURNS),
             lead_review: layer.lead_review.unwrap_or(true),
             resume: layer.resume.unwrap_or(true),
             ci: layer.ci,
             setup: layer.setup.into_iter().map(|(repo, command)| (real(repo), command)).collect(),
             merge_style: layer.merge_style.unwrap_or(MergeStyle::Merge),
-            sign_merges: layer.sign_merges.unwrap_or(sign),
+            sign_merges: layer.sign_merges.unwrap_or(false),
             turn_timeout_ms: layer.turn_timeout_ms.unwrap_or(defaults.turn_timeout_ms),
             repo_poll_ms: layer.repo_poll_ms.unwrap_or(defaults.repo_poll_ms),
             user_home: machine.user_home.clone().unwrap_or_else(|| defaults.user_home.clone()),
@@ -149,7 +143,7 @@ impl Options {
                 showcase: layer.showcase,
             },
             autostart: layer.autostart.unwrap_or(false) || layer.showcase.is_some(),
-            notify: layer.notify.unwrap_or(backend == BackendName::Claude),
+            notify: layer.notify.unwrap_or(true),
             verbosity: layer.verbosity.unwrap_or_default(),
             screen: ScreenOptions {
                 ascii: layer.ascii,
@@ -187,21 +181,28 @@ fn engine_label(speed: f64) -> String {
     }
 }
 
-/// A directory named by the person, as an absolute path. Whether git can work there is the Foreman's to say.
-fn directory(path: &Path, machine: &Machine) -> Result<PathBuf, ConfigError> {
-    let wrong = |problem: &str| ConfigError::Repo { path: path.to_owned(), problem: problem.to_owned() };
-    let whole = match (path.strip_prefix("~"), &machine.user_home) {
+/// A directory named by the person, as an absolute path.
+fn absolute(path: &Path, machine: &Machine) -> PathBuf {
+    match (path.strip_prefix("~"), &machine.user_home) {
         // A shell leaves `~` alone inside quotes and lists.
         (Ok(rest), Some(user)) => user.join(rest),
         _ => machine.cwd.join(path),
-    };
-    if whole.to_str().is_none() {
-        return Err(wrong("the path is not valid UTF-8, which the protocol needs; rename the directory"));
     }
-    match std::fs::metadata(&whole) {
-        Ok(found) if found.is_dir() => Ok(whole),
-        Ok(_) => Err(wrong("is a file; name the directory of a git repository")),
-        Err(error) => Err(wrong(&format!("{error}; name the directory of a git repository"))),
+}
+
+/// Can this path be handed to a Foreman? Whether git can work there is the Foreman's to say.
+///
+/// # Errors
+/// [`ConfigError::Repo`] when it is no directory, or not text.
+pub fn check_repo(path: &Path) -> Result<(), ConfigError> {
+    let wrong = |problem: String| Err(ConfigError::Repo { path: path.to_owned(), problem });
+    if path.to_str().is_none() {
+        return wrong("the path is not valid UTF-8, which the protocol needs; rename the directory".to_owned());
+    }
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => wrong("is a file; name the directory of a git repository".to_owned()),
+        Err(error) => wrong(format!("{error}; name the directory of a git repository")),
     }
 }
 

@@ -33,7 +33,7 @@ fn check_file_refused(text: &str, words: &[&str]) {
     }
 }
 
-/// Without any setting: the sim, its profile, five workers at once, nothing answered, nothing signed.
+/// Without any setting: the sim, its profile, five workers at once, nothing answered, nothing signed, notices on.
 #[test]
 fn defaults() {
     let options = options(Layer::default());
@@ -48,7 +48,7 @@ fn defaults() {
     assert!(!settings.auto_answer.demo && settings.auto_answer.kinds.is_empty());
     assert_eq!(settings.user_name, "Ada");
     assert_eq!((options.sim.speed, options.sim.seed, options.sim.ambient), (1.0, 7, true));
-    assert!(!options.autostart && !options.notify && !options.screen.read_only);
+    assert!(!options.autostart && options.notify && !options.screen.read_only);
 }
 
 /// Flags win over the environment, the environment over the file, the file over the defaults; each for its own values.
@@ -222,7 +222,7 @@ fn what_cannot_be_had() {
     let refused = |layer: Layer| Options::resolve(layer, &machine()).expect_err("refused").to_string();
     let claude = refused(Layer { backend: Some(BackendName::Claude), ..Layer::default() });
     assert!(claude.contains("no claude engine yet") && claude.contains("--backend sim"), "{claude}");
-    let gone = refused(Layer { repos: Some(vec!["/nonexistent/x".into()]), ..Layer::default() });
+    let gone = options::check_repo("/nonexistent/x".as_ref()).expect_err("refused").to_string();
     assert!(gone.contains("/nonexistent/x") && gone.contains("name the directory"), "{gone}");
     let home = tempfile::tempdir().expect("a directory");
     let both = Layer { repos: Some(vec![home.path().to_owned()]), showcase: Some(Showcase::Busy), ..Layer::default() };

@@ -61,6 +61,8 @@ pub struct UiOptions {
     pub read_only: bool,
     /// The Foreman lives in another process: leaving closes only the screen, so nothing is asked.
     pub attached: bool,
+    /// Ring and send notices of the desktop when a decision waits and the terminal is not looked at.
+    pub notify: bool,
     /// Where the console's history is kept; none: for this run only.
     pub history: Option<PathBuf>,
 }
@@ -87,6 +89,7 @@ impl UiOptions {
             mouse: true,
             read_only: false,
             attached: false,
+            notify: true,
             history: None,
         }
     }

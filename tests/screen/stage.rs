@@ -26,6 +26,7 @@ pub fn options() -> UiOptions {
         mouse: true,
         read_only: false,
         attached: false,
+        notify: true,
         history: None,
     }
 }

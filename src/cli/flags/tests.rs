@@ -61,7 +61,7 @@ fn slips_are_refused() {
     check_refused("--repo --goal x", "a value is required");
     check_refused("startt", "unrecognized subcommand");
     check_refused("stattus", "status");
-    check_refused("-- word", "unexpected argument 'word'");
+    check_refused("-- word", "unrecognized subcommand 'word'");
     check_refused("--max-concurrent 0", "1 to 100");
     check_refused("--repo-poll-ms 499", "500");
     check_refused("--speed 0", "is no speed");

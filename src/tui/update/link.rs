@@ -222,7 +222,7 @@ impl Model {
 
 /// Rings when a decision waits and the terminal is not looked at: at once, then at most once in twenty seconds.
 pub(super) fn attention(model: &mut Model, out: &mut Vec<Cmd>) {
-    if model.terminal_focus == TerminalFocus::Focused {
+    if model.terminal_focus == TerminalFocus::Focused || !model.options.notify {
         model.attention.waiting.clear();
         return;
     }
