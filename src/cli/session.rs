@@ -65,24 +65,22 @@ impl Session {
 
     /// The next message, folded into the mirror already. `None` after the deadline.
     pub(super) async fn next(&mut self, deadline: Instant) -> Result<Option<ServerMessage>, CliError> {
-        loop {
-            match tokio::time::timeout_at(deadline, self.link.next()).await {
-                Err(_) => return Ok(None),
-                Ok(LinkEvent::Message(message)) => {
-                    self.mirror.apply(&message);
-                    return Ok(Some(message));
-                }
-                // Brought up to date at once: like any change.
-                Ok(LinkEvent::Up(snapshot)) => {
-                    let message = ServerMessage::Snapshot(snapshot);
-                    self.mirror.apply(&message);
-                    return Ok(Some(message));
-                }
-                Ok(LinkEvent::Down { why, .. }) => {
-                    return Err(CliError::Unknown(format!("the connection to port {} was lost: {why}", self.port)));
-                }
-                Ok(LinkEvent::Ended { why }) => return Err(CliError::Unknown(why)),
+        match tokio::time::timeout_at(deadline, self.link.next()).await {
+            Err(_) => Ok(None),
+            Ok(LinkEvent::Message(message)) => {
+                self.mirror.apply(&message);
+                Ok(Some(message))
             }
+            // Brought up to date at once: like any change.
+            Ok(LinkEvent::Up(snapshot)) => {
+                let message = ServerMessage::Snapshot(snapshot);
+                self.mirror.apply(&message);
+                Ok(Some(message))
+            }
+            Ok(LinkEvent::Down { why, .. }) => {
+                Err(CliError::Unknown(format!("the connection to port {} was lost: {why}", self.port)))
+            }
+            Ok(LinkEvent::Ended { why }) => Err(CliError::Unknown(why)),
         }
     }
 

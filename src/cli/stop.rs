@@ -30,6 +30,7 @@ pub(super) fn stop(found: Found, home: &Path) -> Result<ExitCode, CliError> {
         if Instant::now() > deadline {
             return Err(CliError::TooLong { seconds: PATIENCE.as_secs() });
         }
+        #[expect(clippy::disallowed_methods, reason = "another process can only be looked at, not waited for")]
         std::thread::sleep(LOOK);
     }
     output::say(&format!("the Foreman of profile {} (process {}) has ended", run.profile, run.pid));

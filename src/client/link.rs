@@ -36,6 +36,7 @@ const REQUESTS: usize = 64;
 
 /// What a link reports.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "messages are what links carry; a box for each would cost more")]
 pub enum LinkEvent {
     /// Connected, or brought up to date: forget everything known before.
     Up(Box<Snapshot>),

@@ -220,7 +220,7 @@ impl Step<'_> {
 
     /// Withdraws the open questions and permissions that a turn waits for; gives back a question's text.
     pub(crate) fn withdraw_turn_decisions(&mut self, turn: TurnId, why: StopWhy) -> Option<String> {
-        let Some(agent) = self.state.turns.get(&turn).map(|turn| turn.agent.clone()) else { return None };
+        let agent = self.state.turns.get(&turn).map(|turn| turn.agent.clone())?;
         let name = self.display_name(agent.as_str());
         let mut question = None;
         for id in self.open_decisions_of_turn(turn) {

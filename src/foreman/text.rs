@@ -64,8 +64,7 @@ pub(crate) fn branch_slug(title: &str) -> String {
             _ => head.trim_end_matches('-').to_owned(),
         };
     }
-    loop {
-        let Some((rest, last)) = slug.rsplit_once('-') else { break };
+    while let Some((rest, last)) = slug.rsplit_once('-') {
         if !STOP_WORDS.contains(&last) {
             break;
         }

@@ -1,19 +1,31 @@
-//! Committing what is in a worktree, bringing its branch over into the repository, and giving the worktree up.
+//! Taking an agent's work in: commit what is uncommitted, bring the branch over, count and show it.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use super::copy::{mirror_base, move_branch, verify_in};
-use super::error::{At, GitError};
+use super::bring::{Load, bring_over, pin};
+use super::copy::Copy;
+use super::diff::{Change, changes, fork_of, fork_ref, prompt_text};
+use super::error::GitError;
 use super::failpoint::hit;
-use super::run::git;
-use super::shadow::Shadow;
-use super::snapshot::{self, ScratchIndex};
-use super::{CollectedWork, GitHome, Identity, RepoAt, WorktreeAt, repo};
+use super::include::Protected;
+use super::lens::Lens;
+use super::manifest::{Manifest, Notes, copy_index};
+use super::person::{Person, as_path, is_oid, short, text};
+use super::run::{failed, require_git};
+use super::{CollectedWork, GitHome, HeadAt, Identity, RepoAt, WorktreeAt, WorktreeStats};
 
-/// Commits everything uncommitted on the worktree's own branch and brings the branch over, checked.
+/// Most names in [`CollectedWork::names`].
+const NAMES: usize = 200;
+
+/// Commits what is uncommitted in a worktree, brings its branch over into the person's repository, counts and shows.
+///
+/// A worktree that is not live, or whose directory is gone, is counted by its branch in the person's repository.
+/// Calling it again without new work makes no commit.
 ///
 /// # Errors
-/// [`GitError::Tampered`] when the worktree is not what it should be; else what git said. Nothing is lost then.
+/// [`GitError::Tampered`], [`GitError::Secret`], [`GitError::BranchInUse`], or git's own refusal. Nothing is lost: what
+/// the agent has stays in its directory.
 pub fn collect(
     home: &GitHome,
     repo: &RepoAt,
@@ -21,256 +33,466 @@ pub fn collect(
     message: &str,
     identity: &Identity,
 ) -> Result<CollectedWork, GitError> {
-    let shadow = Shadow::open(home, repo)?;
-    verify_in(&shadow, &worktree.dir)?;
-    let before = shadow.head_in_copy(worktree)?.unwrap_or_else(|| worktree.fork.clone());
-    let head = snapshot_commit(&shadow, worktree, &before, message, identity)?;
-    bring_over(&shadow, &worktree.dir, &head)?;
-    publish_branch(&shadow, worktree, &head)?;
-    if let Ok(base) = shadow.base_head() {
-        mirror_base(&shadow, &worktree.dir, &base)?;
-    }
-    report(&shadow, Some(&worktree.dir), worktree, &head)
+    take(home, repo, worktree, message, identity).map(|taken| taken.work)
 }
 
-/// The branch in the repository goes to the collected head; what a rebase or reset dropped stays pinned.
-fn publish_branch(shadow: &Shadow, worktree: &WorktreeAt, head: &str) -> Result<(), GitError> {
-    let repo = &shadow.repo.path;
-    if let Some(old) = repo::branch_head(repo, &worktree.branch)?
-        && old != head
-    {
-        let kept = git(repo).args(["merge-base", "--is-ancestor"]).args([&old, head]).output()?.code == 0;
-        if !kept {
-            shadow.pin(&format!("{}-former", worktree.id), &old)?;
-        }
-    }
-    move_branch(repo, &worktree.branch, head, "agentcraft: work brought over")?;
-    hit("bring:after-ref");
-    Ok(())
+/// What [`take`] found.
+pub(crate) struct Taken {
+    pub work: CollectedWork,
+    /// There are nested repositories in the directory that no commit of ours can hold.
+    pub holds_repositories: bool,
 }
 
-fn report(shadow: &Shadow, dir: Option<&Path>, worktree: &WorktreeAt, head: &str) -> Result<CollectedWork, GitError> {
-    let from = snapshot::fork_point(shadow, dir, head, &worktree.fork)?;
-    let stats = snapshot::numbers(shadow, dir, worktree, &from, head, head)?;
-    let (diff, names) = snapshot::prompt_diff(shadow, dir, &from, head)?;
-    Ok(CollectedWork { head: head.to_owned(), stats, diff, names })
-}
-
-/// Commits the worktree's files onto its own branch when they differ from it; gives back the branch's head.
-///
-/// HEAD elsewhere (detached, another branch): the files are committed onto the own branch all the same, the message
-/// says where HEAD was, and HEAD, index and the other branch stay as they are.
-pub(crate) fn snapshot_commit(
-    shadow: &Shadow,
-    worktree: &WorktreeAt,
-    parent: &str,
-    message: &str,
-    identity: &Identity,
-) -> Result<String, GitError> {
-    let dir = &worktree.dir;
-    hit("collect:before-commit");
-    let place = shadow.place(&worktree.id)?;
-    let index = ScratchIndex::new(&place)?;
-    let tree = snapshot::tree(shadow, worktree, &index)?;
-    let own = format!("refs/heads/{}", worktree.branch);
-    let at = shadow.head_name_in_copy(dir)?;
-    let on_own = at.as_deref() == Some(own.as_str());
-    let git_dir = dir.join(".git");
-    let merging = on_own
-        .then(|| std::fs::read_to_string(git_dir.join("MERGE_HEAD")).ok())
-        .flatten()
-        .and_then(|text| text.lines().next().map(str::to_owned))
-        .filter(|id| id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    let parent_tree = shadow
-        .with_objects_of(shadow.git(), dir)
-        .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
-        .arg(format!("{parent}^{{tree}}"))
-        .line()?;
-    if tree == parent_tree && merging.is_none() {
-        index.keep(&place)?;
-        return Ok(parent.to_owned());
-    }
-    let mut text = message.to_owned();
-    if !on_own && !worktree.branch.is_empty() {
-        let place = at.as_deref().map_or("detached", |name| name.trim_start_matches("refs/heads/"));
-        text.push_str(&format!("\n\nThe worktree's HEAD was elsewhere ({place}) when this was committed."));
-    }
-    let mut commit = Shadow::signed_by(shadow.with_objects_of(shadow.git(), dir), identity).args([
-        "commit-tree",
-        &tree,
-        "-p",
-        parent,
-    ]);
-    if let Some(other) = &merging {
-        commit = commit.args(["-p", other]);
-    }
-    let commit = commit.args(["-F", "-"]).stdin(text).line()?;
-    hit("collect:after-objects");
-    if worktree.branch.is_empty() {
-        return Ok(commit);
-    }
-    git(dir)
-        .env("GIT_DIR", &git_dir)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .args(["update-ref", "--no-deref", "-m", "agentcraft: work committed"])
-        .args([own.as_str(), &commit, parent])
-        .run()?;
-    hit("collect:after-ref");
-    if on_own {
-        // The agent's index shows what was committed, not its reversal.
-        let fresh = git_dir.join("index.agentcraft");
-        std::fs::copy(index.path(), &fresh).at(&fresh)?;
-        let target = git_dir.join("index");
-        std::fs::rename(&fresh, &target).at(&target)?;
-        for done in ["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE"] {
-            // Gone already is as good.
-            let _absent = std::fs::remove_file(git_dir.join(done));
-        }
-    }
-    hit("collect:after-index");
-    index.keep(&place)?;
-    Ok(commit)
-}
-
-/// Brings a commit and all it needs from a worktree into the repository, as a pack whose objects are checked as
-/// `transfer.fsckObjects` does.
-pub(crate) fn bring_over(shadow: &Shadow, dir: &Path, head: &str) -> Result<(), GitError> {
-    let repo = &shadow.repo.path;
-    let there = git(repo).args(["cat-file", "-e"]).arg(format!("{head}^{{commit}}")).output()?;
-    if there.code == 0 {
-        // A commit is written after all it needs, and a pack is moved in whole.
-        return Ok(());
-    }
-    hit("bring:before-pack");
-    let base = shadow.base_head()?;
-    let wanted = format!("{head}\n^{base}\n");
-    let pack = shadow
-        .with_objects_of(shadow.git(), dir)
-        .args(["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"])
-        .stdin(wanted)
-        .run()?;
-    git(repo)
-        .args(["-c", "transfer.fsckObjects=true", "-c", "fetch.fsckObjects=true"])
-        .args(["index-pack", "--stdin", "--strict", "--fix-thin"])
-        .stdin(pack)
-        .run()?;
-    hit("bring:after-pack");
-    git(repo).args(["cat-file", "-e"]).arg(format!("{head}^{{commit}}")).run()?;
-    Ok(())
-}
-
-/// Collects a last time, then removes the directory; the branch stays. A directory that is gone already is fine.
-///
-/// # Errors
-/// [`GitError::Tampered`]: the directory is left where it is, for it may be the only copy.
-pub fn abandon(
+/// As [`collect`], with what the removal of the directory needs to know besides.
+pub(crate) fn take(
     home: &GitHome,
     repo: &RepoAt,
     worktree: &WorktreeAt,
     message: &str,
     identity: &Identity,
-) -> Result<CollectedWork, GitError> {
-    let shadow = Shadow::open(home, repo)?;
-    let removing = worktree.dir.with_extension("removing");
-    if removing.exists() {
-        // A removal that was cut short: everything in it was collected before.
-        remove(&removing)?;
+) -> Result<Taken, GitError> {
+    require_git()?;
+    let person = Person::open(&repo.path)?;
+    let base = person.base_head(&repo.base)?;
+    if !worktree.live || worktree.dir.symlink_metadata().is_err() {
+        let work = from_branch(home, &person, worktree, &base)?;
+        return Ok(Taken { work, holds_repositories: false });
     }
-    if worktree.dir.symlink_metadata().is_err() {
-        let head = repo::branch_head(&repo.path, &worktree.branch)?
-            .ok_or_else(|| GitError::MissingBranch { branch: worktree.branch.clone(), repo: repo.path.clone() })?;
-        return report(&shadow, None, worktree, &head);
-    }
-    let collected = collect(home, repo, worktree, message, identity)?;
-    if let Some(nested) = nested_repository(&worktree.dir, 0) {
-        return Err(GitError::Tampered {
-            dir: worktree.dir.clone(),
-            why: format!("it holds another repository ({nested}) whose work would be lost"),
-        });
-    }
-    pin_other_branches(&shadow, worktree)?;
-    hit("abandon:before-remove");
-    std::fs::rename(&worktree.dir, &removing).at(&worktree.dir)?;
-    hit("abandon:half-removed");
-    remove(&removing)?;
-    Ok(collected)
-}
-
-/// Other branches (and stashes) that the agent made in its copy are kept too.
-fn pin_other_branches(shadow: &Shadow, worktree: &WorktreeAt) -> Result<(), GitError> {
-    let out = git(&worktree.dir)
-        .env("GIT_DIR", worktree.dir.join(".git"))
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .args(["for-each-ref", "--format=%(objectname)", "refs/heads", "refs/tags", "refs/stash"])
-        .run()?;
-    for id in String::from_utf8_lossy(&out).lines().take(200) {
-        let commit = shadow
-            .with_objects_of(shadow.git(), &worktree.dir)
-            .args(["rev-parse", "--verify", "--quiet", "--end-of-options"])
-            .arg(format!("{id}^{{commit}}"))
-            .maybe()?;
-        let Some(commit) = commit else { continue };
-        let known = git(&shadow.repo.path).args(["cat-file", "-e"]).arg(format!("{commit}^{{commit}}")).output()?;
-        if known.code != 0 {
-            bring_over(shadow, &worktree.dir, &commit)?;
-            shadow.pin(&format!("{}-other", worktree.id), &commit)?;
-        }
-    }
-    Ok(())
-}
-
-/// A repository inside the worktree, which a commit holds by name only.
-fn nested_repository(dir: &Path, depth: u32) -> Option<String> {
-    if depth > 12 {
-        return None;
-    }
-    for entry in std::fs::read_dir(dir).ok()?.flatten() {
-        let Ok(kind) = entry.file_type() else { continue };
-        let path = entry.path();
-        if !kind.is_dir() || (depth == 0 && entry.file_name() == ".git") {
-            continue;
-        }
-        let name = entry.file_name();
-        // What package managers put there is theirs, not work.
-        if name == "node_modules" || name == "target" || name == ".venv" {
-            continue;
-        }
-        if path.join(".git").exists() {
-            return Some(path.display().to_string());
-        }
-        if let Some(found) = nested_repository(&path, depth + 1) {
-            return Some(found);
-        }
-    }
-    None
-}
-
-/// Finishes removals that were cut short: directories that were moved aside after everything in them was collected.
-/// Gives back what could not be removed, in words.
-pub fn sweep(home: &GitHome) -> Vec<String> {
-    let mut left = Vec::new();
-    let entries = |dir: &Path| -> Vec<std::path::PathBuf> {
-        std::fs::read_dir(dir).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+    let mut view = View::open(home, &person, worktree)?;
+    let tip = view.tip(&person, worktree)?;
+    let snapshot = view.snapshot(&tip)?;
+    let mut head = tip.clone();
+    let committed = view.tree_of(&tip)? != snapshot.tree;
+    let merging: Vec<String> = match &view.head {
+        HeadAt::Branch(branch) if *branch == worktree.branch => view.pending_merge(&tip)?,
+        HeadAt::Branch(_) | HeadAt::Detached(_) => Vec::new(),
     };
-    for repo in entries(&home.worktrees) {
-        for dir in entries(&repo) {
-            if dir.extension().is_some_and(|extension| extension == "removing")
-                && let Err(error) = remove(&dir)
+    if committed || !merging.is_empty() {
+        let message = view.message(worktree, message);
+        hit("collect.commit.before");
+        head = view.commit(&snapshot.tree, &tip, &merging, &message, identity)?;
+        hit("collect.commit.after");
+    }
+    view.bring(home, &person, worktree, &base, &head, None)?;
+    if head != tip || view.copy.branch(&worktree.branch)?.as_deref() != Some(&head) {
+        hit("copy.ref.before");
+        view.copy.write_branch(&worktree.branch, &head)?;
+        hit("copy.ref.after");
+    }
+    if view.head == HeadAt::Branch(worktree.branch.clone()) && (committed || !merging.is_empty()) {
+        hit("copy.index.before");
+        view.copy.write_index(&view.lens.index())?;
+        hit("copy.index.after");
+        view.copy.clear_operation()?;
+    }
+    mirror_base(home, &person, &view.copy, &repo.base, &base)?;
+    view.keep_index();
+
+    let fork = person.merge_base(&base, &head)?.unwrap_or_else(|| worktree.fork.clone());
+    if fork != worktree.fork && fork != head {
+        // The agent merged the base: later diffs of the finished worktree begin there.
+        person.call().args(["update-ref", &fork_ref(home, worktree), &fork]).bytes()?;
+    }
+    // Merged already: what it brought is told, not that nothing is left.
+    let fork = if fork == head { fork_of(home, &person, worktree, &head)? } else { fork };
+    let changes = changes(&view.lens, &fork, &head)?;
+    let mut notes = Vec::new();
+    if !snapshot.left_out.is_empty() {
+        notes.push(format!("left out of the commit: {}", snapshot.left_out.join(", ")));
+    }
+    let work = CollectedWork {
+        facts: stats(worktree, ahead(&person, &base, &head)?, &changes),
+        diff: prompt_text(&view.lens, &fork, &head)?,
+        names: changes.iter().take(NAMES).map(|c| text(&c.path)).collect(),
+        head,
+        committed,
+        notes,
+    };
+    Ok(Taken { work, holds_repositories: snapshot.holds_repositories })
+}
+
+/// What the person's repository holds of a worktree whose directory is gone.
+pub(crate) fn from_branch(
+    home: &GitHome,
+    person: &Person,
+    worktree: &WorktreeAt,
+    base: &str,
+) -> Result<CollectedWork, GitError> {
+    let head = person
+        .branch_head(&worktree.branch)?
+        .ok_or_else(|| GitError::NoBranch { path: person.path.clone(), branch: worktree.branch.clone() })?;
+    require_fork(worktree)?;
+    let lens = Lens::new(home, person, None)?;
+    let fork = fork_of(home, person, worktree, &head)?;
+    let changes = changes(&lens, &fork, &head)?;
+    Ok(CollectedWork {
+        facts: stats(worktree, ahead(person, base, &head)?, &changes),
+        diff: prompt_text(&lens, &fork, &head)?,
+        names: changes.iter().take(NAMES).map(|c| text(&c.path)).collect(),
+        head,
+        committed: false,
+        notes: Vec::new(),
+    })
+}
+
+/// The recorded base commit goes to git as an argument: it must be one.
+pub(crate) fn require_fork(worktree: &WorktreeAt) -> Result<(), GitError> {
+    if is_oid(&worktree.fork) {
+        return Ok(());
+    }
+    Err(GitError::Other(format!("worktree {} has no recorded base commit ({:?})", worktree.id, worktree.fork)))
+}
+
+/// Statistics for a poll: uncommitted work counts, the agent's files and index are not touched. Commits that the agent
+/// made are brought over on the way; if that is refused now, it is tried and reported when the work is collected.
+pub(crate) fn stats_of(
+    home: &GitHome,
+    person: &Person,
+    repo: &RepoAt,
+    worktree: &WorktreeAt,
+    base: &str,
+) -> Result<WorktreeStats, GitError> {
+    if !worktree.live || worktree.dir.symlink_metadata().is_err() {
+        return from_branch(home, person, worktree, base).map(|work| work.facts);
+    }
+    let mut view = View::open(home, person, worktree)?;
+    let tip = view.tip(person, worktree)?;
+    let snapshot = view.snapshot(&tip)?;
+    // Only forward: a poll that runs beside a collection may hold an older head. What a rewrite dropped is collected.
+    if let Some(old) = person.branch_head(&worktree.branch)?
+        && old != tip
+        && view.is_ancestor(&old, &tip)?
+    {
+        let _ = view.bring(home, person, worktree, base, &tip, Some(&old));
+    }
+    let _ = mirror_base(home, person, &view.copy, &repo.base, base);
+    view.keep_index();
+    if snapshot.is_clean
+        && let Some([ahead, files, additions, deletions]) = view.notes.counts(base, &tip)
+    {
+        return Ok(WorktreeStats { id: worktree.id.clone(), ahead, files, additions, deletions });
+    }
+    let fork = view.merge_base(base, &tip)?.unwrap_or_else(|| worktree.fork.clone());
+    let changes = changes(&view.lens, &fork, &snapshot.tree)?;
+    let ahead = view.lens.call().args(["rev-list", "--count", &format!("{base}..{tip}")]).text()?;
+    let stats = stats(worktree, ahead.parse().unwrap_or(0), &changes);
+    if snapshot.is_clean {
+        view.notes.note_counts(base, &tip, [stats.ahead, stats.files, stats.additions, stats.deletions]);
+    }
+    Ok(stats)
+}
+
+fn stats(worktree: &WorktreeAt, ahead: u32, changes: &[Change]) -> WorktreeStats {
+    WorktreeStats {
+        id: worktree.id.clone(),
+        ahead,
+        files: u32::try_from(changes.len()).unwrap_or(u32::MAX),
+        additions: changes.iter().map(|c| c.additions).fold(0, u32::saturating_add),
+        deletions: changes.iter().map(|c| c.deletions).fold(0, u32::saturating_add),
+    }
+}
+
+fn ahead(person: &Person, base: &str, head: &str) -> Result<u32, GitError> {
+    let count = person.call().args(["rev-list", "--count", &format!("{base}..{head}")]).text()?;
+    Ok(count.parse().unwrap_or(0))
+}
+
+/// The working tree of a copy as a tree object.
+pub(crate) struct Snapshot {
+    pub tree: String,
+    /// Files that may not be committed, and nested repositories.
+    pub left_out: Vec<String>,
+    pub holds_repositories: bool,
+    /// The working tree is as the commit.
+    pub is_clean: bool,
+}
+
+/// A verified copy seen through a [`Lens`].
+pub(crate) struct View {
+    pub copy: Copy,
+    pub lens: Lens,
+    pub head: HeadAt,
+    notes: Notes,
+    protected: Protected,
+}
+
+impl View {
+    pub(crate) fn open(home: &GitHome, person: &Person, worktree: &WorktreeAt) -> Result<Self, GitError> {
+        if !worktree.branch.starts_with("agentcraft/") {
+            return Err(GitError::Other(format!("{} is not a branch of AgentCraft's", worktree.branch)));
+        }
+        require_fork(worktree)?;
+        let manifest = Notes::of(&worktree.dir)?.load();
+        Self::open_at(home, person, &worktree.dir, &worktree.fork, manifest.as_ref())
+    }
+
+    pub(crate) fn open_at(
+        home: &GitHome,
+        person: &Person,
+        dir: &Path,
+        fork: &str,
+        manifest: Option<&Manifest>,
+    ) -> Result<Self, GitError> {
+        let copy = Copy::verified(home, person, dir)?;
+        let head = copy.head()?;
+        let notes = Notes::of(dir)?;
+        let mut lens = Lens::new(home, person, Some(&copy.objects()))?;
+        if notes.exclude().is_file() {
+            lens.set_excludes(notes.exclude());
+        }
+        copy_index(&notes.index(), &lens.index())?;
+        let protected = Protected::of(person, fork, manifest)?;
+        Ok(Self { copy, lens, head, notes, protected })
+    }
+
+    /// The head of the worktree's own branch: in the copy, else (the agent deleted it) in the person's repository.
+    pub(crate) fn tip(&self, person: &Person, worktree: &WorktreeAt) -> Result<String, GitError> {
+        let own = match self.copy.branch(&worktree.branch)? {
+            Some(oid) => Some(oid),
+            None => person.branch_head(&worktree.branch)?,
+        };
+        let tip = own.unwrap_or_else(|| worktree.fork.clone());
+        if !self.is_commit(&tip)? {
+            return Err(GitError::Tampered {
+                dir: self.copy.dir.clone(),
+                why: format!("its branch {} names {}, which is no commit", worktree.branch, short(&tip)),
+            });
+        }
+        Ok(tip)
+    }
+
+    fn is_commit(&self, oid: &str) -> Result<bool, GitError> {
+        let done = self.lens.call().args(["cat-file", "-t", oid]).finish()?;
+        Ok(done.code == Some(0) && done.stdout == b"commit\n")
+    }
+
+    fn tree_of(&self, commit: &str) -> Result<String, GitError> {
+        self.lens.call().args(["rev-parse", "--verify", &format!("{commit}^{{tree}}")]).text()
+    }
+
+    fn is_ancestor(&self, older: &str, newer: &str) -> Result<bool, GitError> {
+        Ok(self.lens.call().args(["merge-base", "--is-ancestor", older, newer]).maybe()?.is_some())
+    }
+
+    fn merge_base(&self, one: &str, other: &str) -> Result<Option<String>, GitError> {
+        self.lens.call().args(["merge-base", one, other]).maybe()
+    }
+
+    /// Writes the working tree (tracked and untracked, ignored files left out) as a tree into the temporary store.
+    pub(crate) fn snapshot(&mut self, tip: &str) -> Result<Snapshot, GitError> {
+        let dir = self.copy.dir.clone();
+        // Keeps the cached file times of entries that are as before. An index of ours that is damaged is made anew.
+        // All calls that write the index see the real files: git looks at those that changed in the very second in which
+        // the index was written, which their times do not tell.
+        let tree = || self.lens.with_tree(&dir);
+        if tree().args(["read-tree", "--reset", tip]).finish()?.code != Some(0) {
+            let _ = std::fs::remove_file(self.lens.index());
+            tree().args(["read-tree", tip]).bytes()?;
+        }
+        let listed = self
+            .lens
+            .with_tree(&dir)
+            .args(["ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard"])
+            .cap(256 << 20)
+            .bytes()?;
+        let (mut update, mut remove) = (Vec::new(), Vec::new());
+        let mut left_out = Vec::new();
+        let mut holds_repositories = false;
+        for entry in listed.split(|b| *b == 0) {
+            let (Some(tag), Some(path)) = (entry.first(), entry.get(2..)) else { continue };
+            let meta = dir.join(as_path(path)).symlink_metadata();
+            let is_new = *tag == b'?';
+            if path.ends_with(b"/") {
+                left_out.push(format!("{} (a repository of its own)", text(path)));
+                holds_repositories = true;
+            } else if is_new && self.protected.is_secret_path(path) {
+                left_out.push(text(path));
+            } else if meta.as_ref().is_ok_and(|m| m.is_file() && self.protected.may_be_secret(m.len()))
+                && self.protected.is_secret_content(&self.content_id(path)?)
             {
-                left.push(error.to_string());
+                left_out.push(format!("{} (a copy of a file that may not be committed)", text(path)));
+            } else if meta.is_ok_and(|m| m.is_dir()) {
+                if !self.is_gitlink(path)? {
+                    remove.extend(path);
+                    remove.push(0);
+                }
+            } else {
+                update.extend(path);
+                update.push(0);
             }
         }
+        let call = |args: &[&str], input| {
+            let done = self.lens.with_tree(&dir).arg("update-index").args(args).args(["-z", "--stdin"]).input(input);
+            let done = done.finish()?;
+            if done.code == Some(0) { Ok(()) } else { Err(failed("git update-index".to_owned(), &done)) }
+        };
+        let is_clean = update.is_empty() && remove.is_empty();
+        if !remove.is_empty() {
+            call(&["--force-remove"], remove)?;
+        }
+        if !update.is_empty() {
+            call(&["--add", "--remove", "--replace"], update)?;
+        }
+        let tree = if is_clean { self.tree_of(tip)? } else { tree().arg("write-tree").text()? };
+        Ok(Snapshot { tree, left_out, holds_repositories, is_clean })
     }
-    left
-}
 
-fn remove(dir: &Path) -> Result<(), GitError> {
-    let mut last = Ok(());
-    for _ in 0..3 {
-        last = std::fs::remove_dir_all(dir);
-        if last.is_ok() || !dir.exists() {
-            return Ok(());
+    fn content_id(&self, path: &[u8]) -> Result<String, GitError> {
+        let call = self.lens.with_tree(&self.copy.dir);
+        call.args(["hash-object", "--no-filters", "--"]).arg(as_path(path)).text()
+    }
+
+    fn is_gitlink(&self, path: &[u8]) -> Result<bool, GitError> {
+        let entry = self.lens.call().args(["ls-files", "-s", "-z", "--"]).arg(as_path(path)).bytes()?;
+        Ok(entry.starts_with(b"160000 "))
+    }
+
+    /// Parents that a merge begun in the copy would record; those that the branch has already do not count.
+    fn pending_merge(&self, tip: &str) -> Result<Vec<String>, GitError> {
+        let mut parents = Vec::new();
+        for oid in self.copy.merge_heads()? {
+            if self.is_commit(&oid)? && !self.is_ancestor(&oid, tip)? {
+                parents.push(oid);
+            }
+        }
+        Ok(parents)
+    }
+
+    fn message(&self, worktree: &WorktreeAt, message: &str) -> String {
+        let message = message.replace('\0', "");
+        let message = message.trim();
+        match &self.head {
+            HeadAt::Branch(branch) if *branch == worktree.branch => message.to_owned(),
+            HeadAt::Branch(branch) => format!("{message}\n\nSnapshot: HEAD was on the branch {branch}."),
+            HeadAt::Detached(oid) => format!("{message}\n\nSnapshot: HEAD was detached at {oid}."),
         }
     }
-    last.at(dir)
+
+    fn commit(
+        &self,
+        tree: &str,
+        tip: &str,
+        merging: &[String],
+        message: &str,
+        identity: &Identity,
+    ) -> Result<String, GitError> {
+        let mut call = self
+            .lens
+            .call()
+            .env("GIT_AUTHOR_NAME", &identity.name)
+            .env("GIT_AUTHOR_EMAIL", &identity.email)
+            .env("GIT_COMMITTER_NAME", &identity.name)
+            .env("GIT_COMMITTER_EMAIL", &identity.email)
+            .args(["commit-tree", tree, "-p", tip]);
+        for parent in merging {
+            call = call.args(["-p", parent]);
+        }
+        call.args(["-F", "-"]).input(format!("{message}\n")).text()
+    }
+
+    /// Brings the branch over, and pins what a rebase or reset in the copy has dropped.
+    pub(crate) fn bring(
+        &self,
+        home: &GitHome,
+        person: &Person,
+        worktree: &WorktreeAt,
+        base: &str,
+        tip: &str,
+        from: Option<&str>,
+    ) -> Result<(), GitError> {
+        let name = dir_name(&self.copy.dir);
+        let mut known = vec![base.to_owned(), worktree.fork.clone()];
+        let load = Load {
+            branch: Some(&worktree.branch),
+            tip: Some(tip),
+            from,
+            pins: Vec::new(),
+            known: known.clone(),
+            protected: Some(&self.protected),
+        };
+        bring_over(home, person, &self.lens, &name, &load)?;
+        known.push(tip.to_owned());
+        for pin in self.dropped(person, &worktree.branch, tip, &known)? {
+            let load = Load {
+                branch: None,
+                tip: None,
+                from: None,
+                pins: vec![pin],
+                known: known.clone(),
+                protected: Some(&self.protected),
+            };
+            match bring_over(home, person, &self.lens, &name, &load) {
+                // Dropped for that very reason, one may hope: it must not get into the person's repository.
+                Ok(()) | Err(GitError::Secret { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Former heads in the copy that nothing leads to any more and that the person's repository has not.
+    pub(crate) fn dropped(
+        &self,
+        person: &Person,
+        branch: &str,
+        tip: &str,
+        known: &[String],
+    ) -> Result<Vec<String>, GitError> {
+        let mut heads: Vec<String> = Vec::new();
+        if let HeadAt::Detached(oid) = &self.head {
+            heads.push(oid.clone());
+        }
+        if let HeadAt::Branch(other) = &self.head {
+            heads.extend(self.copy.branch(other)?);
+        }
+        heads.extend(self.copy.former_heads(branch));
+        heads.retain(|oid| oid != tip && !known.contains(oid));
+        if heads.is_empty() {
+            return Ok(heads);
+        }
+        let ask: String = heads.iter().map(|oid| format!("{oid}\n")).collect();
+        let said =
+            self.lens.call().arg("cat-file").arg("--batch-check=%(objectname) %(objecttype)").input(ask).text()?;
+        let heads: Vec<&str> = said.lines().filter_map(|line| line.strip_suffix(" commit")).collect();
+        let mut range: String = heads.iter().map(|oid| format!("{oid}\n")).collect();
+        for oid in known.iter().map(String::as_str).chain([tip]) {
+            range.push_str(&format!("^{oid}\n"));
+        }
+        let kept = person.call().args(["for-each-ref", "--format=%(objectname)", "refs/agentcraft/keep/"]).text()?;
+        for oid in kept.lines() {
+            range.push_str(&format!("^{oid}\n"));
+        }
+        let loose = self.lens.call().args(["rev-list", "--stdin"]).cap(64 << 20).input(range).text()?;
+        let loose: Vec<&str> = loose.lines().filter(|oid| heads.contains(oid)).collect();
+        if loose.len() < 2 {
+            return Ok(loose.into_iter().map(str::to_owned).collect());
+        }
+        let few = self.lens.call().args(["merge-base", "--independent"]).args(&loose).text()?;
+        Ok(few.lines().map(str::to_owned).collect())
+    }
+
+    /// Keeps the index with its file times for the next look.
+    pub(crate) fn keep_index(&self) {
+        let _ = copy_index(&self.lens.index(), &self.notes.index());
+    }
+}
+
+/// Lets the copy see the base branch where it is now, unless the agent sits on its own branch of that name.
+pub(crate) fn mirror_base(
+    home: &GitHome,
+    person: &Person,
+    copy: &Copy,
+    branch: &str,
+    base: &str,
+) -> Result<(), GitError> {
+    if copy.head()? == HeadAt::Branch(branch.to_owned()) || copy.branch(branch)?.as_deref() == Some(base) {
+        return Ok(());
+    }
+    pin(home, person, &dir_name(&copy.dir), &[base])?;
+    copy.write_branch(branch, base)
+}
+
+/// The last part of a worktree's path, for ref names.
+pub(crate) fn dir_name(dir: &Path) -> String {
+    text(dir.file_name().unwrap_or_default().as_bytes())
 }

@@ -1,378 +1,326 @@
-//! Isolated worktrees: making them, taking them up again, checking that they are what they should be.
+//! An agent's working copy and its own git directory, handled as files that an enemy may have written.
+//!
+//! No git runs in here with that directory's configuration. Every open refuses links, also in the middle of a path,
+//! and everything that is not a regular file; sizes are bounded.
 
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::collect::{bring_over, snapshot_commit};
-use super::error::{At, GitError};
-use super::failpoint::hit;
-use super::run::git;
-use super::shadow::{Shadow, one_line_path};
-use super::{GitHome, Identity, Prepared, RepoAt, WorktreeAt, WorktreeOrder, include, repo};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, OFlags};
 
-/// Names tried before giving up: the wished one, then `-2` to `-50`.
-const NAMES: u32 = 50;
+use super::error::GitError;
+use super::manifest::beside;
+use super::person::{Person, is_oid, quoted};
+use super::{GitHome, HeadAt};
 
-/// Makes a worktree, or takes it up again when it is there.
-///
-/// # Errors
-/// [`GitError`] with the reason; nothing in the person's checkout or index is ever touched.
-pub fn prepare_worktree(home: &GitHome, order: &WorktreeOrder) -> Result<Prepared, GitError> {
-    let shadow = Shadow::open(home, &order.repo)?;
-    let base = shadow.base_head()?;
-    if let Some(there) = take_up(&shadow, order)? {
-        return Ok(there);
-    }
-    let branch = free_branch(&shadow, order)?;
-    let start = start_commit(&shadow, order, &branch, &base)?;
-    let dir = free_dir(&order.dir)?;
-    make(&shadow, &dir, Some(&branch), &start, &base, &order.identity)?;
-    // The branch shows in the person's repository from the beginning, and pins what is borrowed.
-    move_branch(&shadow.repo.path, &branch, &start, "agentcraft: work starts")?;
-    hit("copy:after-branch");
-    let copied = include::copy_included(&shadow, &order.id, &dir, &base)?;
-    write_mark(&dir, &branch)?;
-    let fork = super::snapshot::fork_point(&shadow, Some(&dir), &start, &base)?;
-    Ok(Prepared { dir, branch, fork, head: start, fresh: true, copied })
+/// Most bytes read of a file with refs.
+const REFS_BYTES: u64 = 4 * 1024 * 1024;
+/// Most bytes read from the end of a reflog.
+const REFLOG_BYTES: u64 = 512 * 1024;
+/// Most entries of a reflog looked at, newest first.
+const REFLOG_ENTRIES: usize = 200;
+
+/// A working copy whose git directory was found to be as we made it.
+#[derive(Clone, Debug)]
+pub(crate) struct Copy {
+    pub dir: PathBuf,
 }
 
-/// A file in the worktree's own git directory that says it was made to the end.
-const MARK: &str = "agentcraft-worktree";
-
-fn write_mark(dir: &Path, branch: &str) -> Result<(), GitError> {
-    let mark = dir.join(".git").join(MARK);
-    std::fs::write(&mark, format!("{branch}\n")).at(&mark)
-}
-
-/// The wished directory holds this task's worktree, whole: it is used as it is.
-fn take_up(shadow: &Shadow, order: &WorktreeOrder) -> Result<Option<Prepared>, GitError> {
-    let dir = &order.dir;
-    let Ok(branch) = std::fs::read_to_string(dir.join(".git").join(MARK)) else { return Ok(None) };
-    let branch = branch.trim().to_owned();
-    if branch != order.branch && !order.own_branches.contains(&branch) {
-        return Ok(None);
-    }
-    if verify_in(shadow, dir).is_err() {
-        return Ok(None);
-    }
-    let Some(head) = shadow.resolve_in_copy(dir, &format!("refs/heads/{branch}"))? else { return Ok(None) };
-    let base = shadow.base_head()?;
-    mirror_base(shadow, dir, &base)?;
-    let fork = super::snapshot::fork_point(shadow, Some(dir), &head, &base)?;
-    Ok(Some(Prepared { dir: dir.clone(), branch, fork, head, fresh: false, copied: Vec::new() }))
-}
-
-/// The first name that is free, or that this profile made for this task.
-fn free_branch(shadow: &Shadow, order: &WorktreeOrder) -> Result<String, GitError> {
-    let repo = &shadow.repo.path;
-    let check = git(repo).args(["check-ref-format", "--branch"]).arg(&order.branch).output()?;
-    if check.code != 0 {
-        return Err(GitError::BadBranch { branch: order.branch.clone(), why: check.stderr });
-    }
-    for number in 1..=NAMES {
-        let name = if number == 1 { order.branch.clone() } else { format!("{}-{number}", order.branch) };
-        let own = order.own_branches.contains(&name);
-        let exists = repo::branch_head(repo, &name)?.is_some();
-        if exists {
-            let checked_out = repo::checkout_of(repo, &name)?.is_some();
-            if own && !checked_out {
-                return Ok(name);
+impl Copy {
+    /// Looks at everything that git calls over this copy will rely on.
+    pub(crate) fn verified(home: &GitHome, person: &Person, dir: &Path) -> Result<Self, GitError> {
+        let refuse = |why: &str| GitError::Tampered { dir: dir.to_owned(), why: why.to_owned() };
+        if !lies_below(&home.worktrees, dir) {
+            return Err(refuse("it does not lie below AgentCraft's own directory"));
+        }
+        let real = |path: &Path| path.symlink_metadata().ok().filter(std::fs::Metadata::is_dir);
+        let Some(tree) = real(dir) else { return Err(refuse("it is gone or no longer a directory")) };
+        let git = dir.join(".git");
+        match git.symlink_metadata() {
+            Err(_) => return Err(refuse("its git directory is gone")),
+            Ok(meta) if !meta.is_dir() => return Err(refuse("its .git is not a directory any more")),
+            Ok(meta) if meta.uid() != tree.uid() || meta.uid() != rustix::process::geteuid().as_raw() => {
+                return Err(refuse("its git directory belongs to someone else"));
             }
-            continue;
+            Ok(_) => {}
         }
-        if taken_by_case(repo, &name)? {
-            continue;
+        for name in ["commondir", "gitdir", "objects/info/http-alternates"] {
+            if git.join(name).symlink_metadata().is_ok() {
+                return Err(refuse(&format!("its git directory has a file {name} that AgentCraft did not make")));
+            }
         }
-        if let Some(why) = clash(repo, &name)? {
-            return Err(GitError::BadBranch { branch: name, why });
+        for name in ["objects", "objects/info", "refs", "refs/heads"] {
+            if real(&git.join(name)).is_none() {
+                return Err(refuse(&format!("{name} in its git directory is not a directory of its own")));
+            }
         }
-        return Ok(name);
+        let copy = Self { dir: dir.to_owned() };
+        match copy.read("objects/info/alternates", 64 * 1024) {
+            Ok(Some(found)) if found == alternates(person) => {}
+            _ => return Err(refuse("it no longer borrows the objects of its repository and nothing else")),
+        }
+        copy.check_objects().map_err(|why| refuse(&why))?;
+        copy.head()?;
+        Ok(copy)
     }
-    Err(GitError::NoFreeName(order.branch.clone()))
-}
 
-/// A branch whose name is a folder on the way (or below), which no number at the end helps against.
-fn clash(repo: &Path, name: &str) -> Result<Option<String>, GitError> {
-    let mut at = String::new();
-    let parts: Vec<&str> = name.split('/').collect();
-    for part in parts.iter().take(parts.len().saturating_sub(1)) {
-        if !at.is_empty() {
-            at.push('/');
-        }
-        at.push_str(part);
-        if repo::branch_head(repo, &at)?.is_some() {
-            return Ok(Some(format!("there is a branch named {at}; rename it with `git branch -m {at} other-name`")));
-        }
+    /// Its object store.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.dir.join(".git/objects")
     }
-    Ok(None)
-}
 
-/// Another spelling of the same name: the same file where case does not count.
-fn taken_by_case(repo: &Path, name: &str) -> Result<bool, GitError> {
-    let all = git(repo).args(["for-each-ref", "--format=%(refname:short)", "refs/heads/agentcraft"]).run()?;
-    Ok(String::from_utf8_lossy(&all)
-        .lines()
-        .any(|other| other.eq_ignore_ascii_case(name) || other.starts_with(&format!("{name}/"))))
-}
-
-/// Where work starts: the own branch, a former worker's branch, or the base.
-fn start_commit(shadow: &Shadow, order: &WorktreeOrder, branch: &str, base: &str) -> Result<String, GitError> {
-    let repo = &shadow.repo.path;
-    let own = repo::branch_head(repo, branch)?;
-    let former = match &order.start {
-        Some(start) if start != branch => repo::branch_head(repo, start)?,
-        Some(_) | None => None,
-    };
-    Ok(match (own, former) {
-        (Some(own), Some(former)) => {
-            // The own branch goes on from the former worker's when nothing of its own would be left behind.
-            let ahead = git(repo).args(["merge-base", "--is-ancestor"]).args([&own, &former]).output()?.code == 0;
-            if ahead { former } else { own }
+    /// Where HEAD is.
+    pub(crate) fn head(&self) -> Result<HeadAt, GitError> {
+        let bytes = self.read("HEAD", 4096)?.ok_or_else(|| self.tampered("its HEAD is gone"))?;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end();
+        if let Some(name) = text.strip_prefix("ref: ") {
+            let branch = name.trim().strip_prefix("refs/heads/").filter(|name| is_ref_path(name));
+            return branch
+                .map(|branch| HeadAt::Branch(branch.to_owned()))
+                .ok_or_else(|| self.tampered("its HEAD points outside its branches"));
         }
-        (Some(own), None) => own,
-        (None, Some(former)) => former,
-        (None, None) => base.to_owned(),
-    })
-}
-
-/// The first directory that is not there (or is empty). What is there already may hold work.
-fn free_dir(wished: &Path) -> Result<PathBuf, GitError> {
-    let name = wished.file_name().unwrap_or_default().to_os_string();
-    for number in 1..=NAMES {
-        let mut dir = wished.to_owned();
-        if number > 1 {
-            let mut numbered = name.clone();
-            numbered.push(format!("-{number}"));
-            dir.set_file_name(numbered);
+        if is_oid(text) {
+            return Ok(HeadAt::Detached(text.to_owned()));
         }
-        let empty = match std::fs::read_dir(&dir) {
-            Ok(mut entries) => entries.next().is_none(),
-            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        Err(self.tampered("its HEAD cannot be read"))
+    }
+
+    /// The object id that a branch of the copy names.
+    pub(crate) fn branch(&self, branch: &str) -> Result<Option<String>, GitError> {
+        let mut name = format!("refs/heads/{branch}");
+        for _ in 0..5 {
+            if !name.strip_prefix("refs/").is_some_and(is_ref_path) {
+                return Err(self.tampered("a ref points outside its refs"));
+            }
+            let Some(bytes) = self.read(&name, 4096)? else { return self.packed(&name) };
+            let text = String::from_utf8_lossy(&bytes);
+            let text = text.trim_end();
+            match text.strip_prefix("ref: ") {
+                Some(next) => name = next.trim().to_owned(),
+                None if is_oid(text) => return Ok(Some(text.to_owned())),
+                None => return Err(self.tampered(&format!("its branch {branch} cannot be read"))),
+            }
+        }
+        Err(self.tampered("its refs go round in circles"))
+    }
+
+    fn packed(&self, name: &str) -> Result<Option<String>, GitError> {
+        let Some(bytes) = self.read("packed-refs", REFS_BYTES)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&bytes);
+        let found = text.lines().filter_map(|line| line.split_once(' ')).find(|(_, entry)| *entry == name);
+        Ok(found.map(|(oid, _)| oid.to_owned()).filter(|oid| is_oid(oid)))
+    }
+
+    /// The commit a merge in the copy waits to record as further parents.
+    pub(crate) fn merge_heads(&self) -> Result<Vec<String>, GitError> {
+        let bytes = self.read("MERGE_HEAD", 4096)?.unwrap_or_default();
+        Ok(String::from_utf8_lossy(&bytes).lines().filter(|line| is_oid(line)).map(str::to_owned).collect())
+    }
+
+    /// Object ids that HEAD or a branch of the copy had lately, newest first, without doubles.
+    pub(crate) fn former_heads(&self, branch: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        for name in ["logs/HEAD".to_owned(), format!("logs/refs/heads/{branch}"), "logs/refs/stash".to_owned()] {
+            let Ok(Some(bytes)) = self.read_tail(&name, REFLOG_BYTES) else { continue };
+            let text = String::from_utf8_lossy(&bytes);
+            for line in text.lines().rev().take(REFLOG_ENTRIES) {
+                let mut words = line.split(' ');
+                let both = [words.next(), words.next()];
+                for oid in both.into_iter().flatten() {
+                    if is_oid(oid) && oid.bytes().any(|b| b != b'0') && !found.iter().any(|known| known == oid) {
+                        found.push(oid.to_owned());
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Points a branch of the copy at `oid`.
+    pub(crate) fn write_branch(&self, branch: &str, oid: &str) -> Result<(), GitError> {
+        self.write(&format!("refs/heads/{branch}"), format!("{oid}\n").as_bytes(), None)
+    }
+
+    /// Puts HEAD on a branch.
+    pub(crate) fn write_head(&self, branch: &str) -> Result<(), GitError> {
+        self.write("HEAD", format!("ref: refs/heads/{branch}\n").as_bytes(), None)
+    }
+
+    /// Makes `index` the copy's index.
+    pub(crate) fn write_index(&self, index: &Path) -> Result<(), GitError> {
+        let read = || Ok::<_, std::io::Error>((std::fs::read(index)?, index.metadata()?.modified()?));
+        let (bytes, time) = read().map_err(|e| GitError::disk("read", index, &e))?;
+        self.write("index", &bytes, Some(time))
+    }
+
+    /// Forgets a merge or pick that a commit of ours has ended.
+    pub(crate) fn clear_operation(&self) -> Result<(), GitError> {
+        let git = self.open_dir(&[])?;
+        for name in
+            ["MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG", "AUTO_MERGE"]
+        {
+            let _ = rustix::fs::unlinkat(&git, name, AtFlags::empty());
+        }
+        Ok(())
+    }
+
+    fn tampered(&self, why: &str) -> GitError {
+        GitError::Tampered { dir: self.dir.clone(), why: why.to_owned() }
+    }
+
+    fn check_objects(&self) -> Result<(), String> {
+        let odd = |path: &Path| format!("{} is not what git makes", path.display());
+        let objects = self.objects();
+        for entry in std::fs::read_dir(&objects).map_err(|e| e.to_string())?.flatten() {
+            let meta = entry.path().symlink_metadata().map_err(|e| e.to_string())?;
+            let temporary = entry.file_name().as_bytes().starts_with(b"tmp_");
+            if !(meta.is_dir() || temporary && meta.is_file()) {
+                return Err(odd(&entry.path()));
+            }
+        }
+        if let Ok(packs) = std::fs::read_dir(objects.join("pack")) {
+            for entry in packs.flatten() {
+                if !entry.path().symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+                    return Err(odd(&entry.path()));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory `parts` of the git directory, no link on the way.
+    fn open_dir(&self, parts: &[&str]) -> Result<OwnedFd, GitError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let git = self.dir.join(".git");
+        let mut fd = rustix::fs::open(&git, flags, Mode::empty()).map_err(|e| self.disk("open", "", e))?;
+        for part in parts {
+            fd = rustix::fs::openat(&fd, *part, flags, Mode::empty()).map_err(|e| self.disk("open", part, e))?;
+        }
+        Ok(fd)
+    }
+
+    fn disk(&self, action: &'static str, name: &str, errno: rustix::io::Errno) -> GitError {
+        GitError::disk(action, self.dir.join(".git").join(name), &errno.into())
+    }
+
+    fn open_file(&self, name: &str) -> Result<Option<std::fs::File>, GitError> {
+        use rustix::io::Errno;
+        let parts: Vec<&str> = name.split('/').collect();
+        let Some((file, dirs)) = parts.split_last() else { return Ok(None) };
+        let dir_flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut fd = self.open_dir(&[])?;
+        for part in dirs {
+            fd = match rustix::fs::openat(&fd, *part, dir_flags, Mode::empty()) {
+                Ok(fd) => fd,
+                Err(Errno::NOENT) => return Ok(None),
+                // A file where a directory is looked for: another branch's ref.
+                Err(Errno::NOTDIR)
+                    if rustix::fs::statat(&fd, *part, AtFlags::SYMLINK_NOFOLLOW)
+                        .is_ok_and(|s| rustix::fs::FileType::from_raw_mode(s.st_mode).is_file()) =>
+                {
+                    return Ok(None);
+                }
+                Err(_) => return Err(self.tampered(&format!("{name} in its git directory goes through a link"))),
+            };
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&fd, *file, flags, Mode::empty()) {
+            Ok(fd) => std::fs::File::from(fd),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(_) => return Err(self.tampered(&format!("{name} in its git directory is a link or cannot be read"))),
         };
-        if empty || is_unfinished(&dir) {
-            return Ok(dir);
+        match file.metadata() {
+            Ok(meta) if meta.is_file() => Ok(Some(file)),
+            // refs/heads/a looked up while refs/heads/a/b exists.
+            Ok(meta) if meta.is_dir() => Ok(None),
+            _ => Err(self.tampered(&format!("{name} in its git directory is not a file"))),
         }
     }
-    Err(GitError::NoFreeName(wished.display().to_string()))
-}
 
-/// A worktree whose making was cut short: no agent ever worked in it, so it may be made again in place.
-fn is_unfinished(dir: &Path) -> bool {
-    dir.join(".git").join("agentcraft-making").is_file()
-        && !dir.join(".git").join(MARK).exists()
-        && std::fs::remove_dir_all(dir).is_ok()
-}
+    /// Reads a file of the git directory. None: not there.
+    fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, GitError> {
+        let Some(file) = self.open_file(name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|e| GitError::disk("read", self.dir.join(name), &e))?;
+        if bytes.len() as u64 > most {
+            return Err(self.tampered(&format!("{name} in its git directory is far too large")));
+        }
+        Ok(Some(bytes))
+    }
 
-/// Makes the copy: own git directory, borrowed objects, one branch (or a detached HEAD), files checked out.
-fn make(
-    shadow: &Shadow,
-    dir: &Path,
-    branch: Option<&str>,
-    start: &str,
-    base: &str,
-    identity: &Identity,
-) -> Result<(), GitError> {
-    std::fs::create_dir_all(dir).at(dir)?;
-    hit("copy:before-init");
-    let making = dir.join(".git");
-    std::fs::create_dir_all(&making).at(&making)?;
-    let making = making.join("agentcraft-making");
-    std::fs::write(&making, "").at(&making)?;
-    git(dir)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .args(["init", "--quiet", "--template="])
-        .arg(format!("--object-format={}", shadow.format))
-        .arg(format!("--initial-branch={}", branch.unwrap_or("agentcraft-detached")))
-        .arg(".")
-        .run()?;
-    hit("copy:after-init");
-    let info = dir.join(".git/objects/info");
-    std::fs::create_dir_all(&info).at(&info)?;
-    let alternates = info.join("alternates");
-    std::fs::write(&alternates, format!("{}\n", one_line_path(&shadow.objects)?)).at(&alternates)?;
-    for (key, value) in [
-        ("user.name", identity.name.as_str()),
-        ("user.email", identity.email.as_str()),
-        ("core.autocrlf", "false"),
-        ("core.hooksPath", "/dev/null"),
-        ("core.fsmonitor", "false"),
-        ("commit.gpgsign", "false"),
-        ("gc.auto", "0"),
-        ("maintenance.auto", "false"),
-        ("advice.detachedHead", "false"),
-    ] {
-        git(dir).env("GIT_DIR", dir.join(".git")).args(["config", "--local", key, value]).run()?;
+    /// Reads the last `most` bytes of a file of the git directory.
+    fn read_tail(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, GitError> {
+        use std::io::{Seek, SeekFrom};
+        let Some(mut file) = self.open_file(name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        let length = file.metadata().map_or(0, |meta| meta.len());
+        file.seek(SeekFrom::Start(length.saturating_sub(most)))
+            .and_then(|_| file.take(most).read_to_end(&mut bytes))
+            .map_err(|e| GitError::disk("read", self.dir.join(name), &e))?;
+        Ok(Some(bytes))
     }
-    hit("copy:after-config");
-    shadow.pin("base", base)?;
-    shadow.pin("base", start)?;
-    mirror_base(shadow, dir, base)?;
-    if let Some(branch) = branch {
-        set_ref(dir, &format!("refs/heads/{branch}"), start)?;
-    } else {
-        git(dir).env("GIT_DIR", dir.join(".git")).args(["update-ref", "--no-deref", "HEAD", start]).run()?;
-    }
-    hit("copy:after-refs");
-    let index = dir.join(".git/index");
-    shadow.git_in(dir, &index).args(["read-tree", "--reset", "-u", "--end-of-options", start]).run()?;
-    hit("copy:after-checkout");
-    std::fs::remove_file(&making).at(&making)
-}
 
-/// The base branch in the copy, so that `git merge <base>` works there; what the agent does to it means nothing.
-pub(crate) fn mirror_base(shadow: &Shadow, dir: &Path, base: &str) -> Result<(), GitError> {
-    let name = format!("refs/heads/{}", shadow.repo.base);
-    if shadow.head_name_in_copy(dir)?.as_deref() == Some(name.as_str()) {
-        // The agent sits on it; moving it would look like uncommitted changes.
-        return Ok(());
-    }
-    shadow.pin("base", base)?;
-    set_ref(dir, &name, base)
-}
-
-fn set_ref(dir: &Path, name: &str, commit: &str) -> Result<(), GitError> {
-    git(dir)
-        .env("GIT_DIR", dir.join(".git"))
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .args(["update-ref", "--no-deref", name, commit])
-        .run()
-        .map(|_| ())
-}
-
-/// Moves a branch of the person's repository, only below `agentcraft/`.
-pub(crate) fn move_branch(repo: &Path, branch: &str, to: &str, why: &str) -> Result<(), GitError> {
-    if !branch.starts_with("agentcraft/") {
-        return Err(GitError::BadBranch { branch: branch.to_owned(), why: "it is not an agent's branch".to_owned() });
-    }
-    if repo::branch_head(repo, branch)?.as_deref() == Some(to) {
-        return Ok(());
-    }
-    if repo::checkout_of(repo, branch)?.is_some() {
-        return Err(GitError::BadBranch {
-            branch: branch.to_owned(),
-            why: "it is checked out in a worktree of yours; switch that one to another branch".to_owned(),
-        });
-    }
-    git(repo)
-        .args(["update-ref", "--no-deref", "-m", why])
-        .arg(format!("refs/heads/{branch}"))
-        .arg(to)
-        .run()
-        .map(|_| ())
-}
-
-/// Makes or refreshes a copy at the base head that nobody is meant to change: for the lead, or a worker without a task.
-///
-/// What was changed in it all the same is kept under `refs/agentcraft/keep/`, then the files go to the base head.
-///
-/// # Errors
-/// [`GitError`] with the reason.
-pub fn prepare_copy(home: &GitHome, repo: &RepoAt, dir: &Path) -> Result<PathBuf, GitError> {
-    let shadow = Shadow::open(home, repo)?;
-    let base = shadow.base_head()?;
-    let identity = Identity { name: "AgentCraft".to_owned(), email: "foreman@agentcraft.local".to_owned() };
-    let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    if dir.join(".git").join(MARK).is_file() && verify_in(&shadow, dir).is_ok() {
-        keep_changes(&shadow, dir, &name, &identity)?;
-        git(dir).env("GIT_DIR", dir.join(".git")).args(["update-ref", "--no-deref", "HEAD", &base]).run()?;
-        mirror_base(&shadow, dir, &base)?;
-        let index = dir.join(".git/index");
-        let _stale = std::fs::remove_file(dir.join(".git/index.lock"));
-        shadow.git_in(dir, &index).args(["read-tree", "--reset", "-u", "--end-of-options", &base]).run()?;
-        return Ok(dir.to_owned());
-    }
-    let taken = std::fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
-    if taken && !is_unfinished(dir) {
-        // Not a copy any more: it is put aside, whatever it holds.
-        let mut aside = None;
-        for number in 1..=NAMES {
-            let candidate = dir.with_file_name(format!("{name}.aside-{number}"));
-            if !candidate.exists() {
-                aside = Some(candidate);
-                break;
+    /// Replaces a file of the git directory in one step, making directories on the way.
+    fn write(&self, name: &str, bytes: &[u8], time: Option<std::time::SystemTime>) -> Result<(), GitError> {
+        let parts: Vec<&str> = name.split('/').collect();
+        let Some((file, dirs)) = parts.split_last() else { return Ok(()) };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut dir = self.open_dir(&[])?;
+        for part in dirs {
+            match rustix::fs::mkdirat(&dir, *part, Mode::from_raw_mode(0o755)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(e) => return Err(self.disk("create", name, e)),
             }
+            dir = rustix::fs::openat(&dir, *part, flags, Mode::empty()).map_err(|e| self.disk("open", name, e))?;
         }
-        let aside = aside.ok_or_else(|| GitError::NoFreeName(dir.display().to_string()))?;
-        std::fs::rename(dir, &aside).at(dir)?;
+        // Not git's lock name: a lock that a killed git of the agent left behind must not stop us.
+        let beside = beside(Path::new(file));
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&dir, &beside, flags, Mode::from_raw_mode(0o644))
+            .map_err(|e| self.disk("write", name, e))?;
+        let mut out = std::fs::File::from(fd);
+        out.write_all(bytes)
+            .and_then(|()| time.map_or(Ok(()), |time| out.set_modified(time)))
+            .map_err(|e| GitError::disk("write", self.dir.join(".git").join(name), &e))?;
+        rustix::fs::renameat(&dir, &beside, &dir, *file).map_err(|e| self.disk("write", name, e))
     }
-    make(&shadow, dir, None, &base, &base, &identity)?;
-    write_mark(dir, "")?;
-    Ok(dir.to_owned())
 }
 
-fn keep_changes(shadow: &Shadow, dir: &Path, name: &str, identity: &Identity) -> Result<(), GitError> {
-    let Some(head) = shadow.resolve_in_copy(dir, "HEAD")? else { return Ok(()) };
-    let at = WorktreeAt {
-        id: format!("copy-{name}"),
-        dir: dir.to_owned(),
-        branch: String::new(),
-        fork: head.clone(),
-        live: true,
-    };
-    let commit = snapshot_commit(shadow, &at, &head, "agentcraft: changes in a read-only copy", identity)?;
-    let known = git(&shadow.repo.path).args(["cat-file", "-e"]).arg(format!("{commit}^{{commit}}")).output()?;
-    if known.code != 0 {
-        bring_over(shadow, dir, &commit)?;
-        shadow.pin(name, &commit)?;
-    }
-    Ok(())
+/// The bytes of `objects/info/alternates` in a copy.
+pub(crate) fn alternates(person: &Person) -> Vec<u8> {
+    let objects = person.objects();
+    // Quoted only where it must be: git alone understands the quotes, other programs read the file too.
+    let plain = objects.as_os_str().as_bytes();
+    let mut bytes = if plain.contains(&b'\n') { quoted(&objects) } else { plain.to_vec() };
+    bytes.push(b'\n');
+    bytes
 }
 
-/// Checks that a worktree is still what the Foreman made: its own git directory, nothing borrowed from elsewhere.
-///
-/// # Errors
-/// [`GitError::Tampered`] with what is wrong.
-pub fn verify(home: &GitHome, repo: &RepoAt, worktree: &WorktreeAt) -> Result<(), GitError> {
-    verify_in(&Shadow::open(home, repo)?, &worktree.dir)
+/// True when `dir` is a proper place below `root`, with no link between the two.
+pub(crate) fn lies_below(root: &Path, dir: &Path) -> bool {
+    let Ok(rest) = dir.strip_prefix(root) else { return false };
+    let mut at = root.to_owned();
+    let mut any = false;
+    for part in rest.components() {
+        let std::path::Component::Normal(name) = part else { return false };
+        any = true;
+        at.push(name);
+        // The last part is looked at by the caller; it may not be there yet.
+        if at != dir && at.symlink_metadata().is_ok_and(|meta| !meta.is_dir()) {
+            return false;
+        }
+    }
+    any
 }
 
-pub(crate) fn verify_in(shadow: &Shadow, dir: &Path) -> Result<(), GitError> {
-    let tampered = |why: &str| Err(GitError::Tampered { dir: dir.to_owned(), why: why.to_owned() });
-    let is_real_dir =
-        |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_dir() && !meta.is_symlink());
-    if !is_real_dir(dir) {
-        return tampered("its directory is gone or is a link");
-    }
-    let git_dir = dir.join(".git");
-    if !is_real_dir(&git_dir) {
-        return tampered("its .git is not its own directory any more");
-    }
-    for part in ["objects", "refs", "objects/info"] {
-        if !is_real_dir(&git_dir.join(part)) {
-            return tampered(&format!("its .git/{part} is gone or is a link"));
-        }
-    }
-    for part in ["HEAD", "index", "config", "packed-refs", "objects/info/alternates"] {
-        if git_dir.join(part).symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {
-            return tampered(&format!("its .git/{part} is a link"));
-        }
-    }
-    if !git_dir.join("HEAD").is_file() {
-        return tampered("its .git has no HEAD");
-    }
-    for part in ["commondir", "gitdir"] {
-        if git_dir.join(part).symlink_metadata().is_ok() {
-            return tampered(&format!("its .git points elsewhere ({part})"));
-        }
-    }
-    let alternates = std::fs::read_to_string(git_dir.join("objects/info/alternates")).unwrap_or_default();
-    if alternates.trim_end() != one_line_path(&shadow.objects)? {
-        return tampered("it borrows objects from somewhere else");
-    }
-    if links_below(&git_dir.join("refs"), 0) {
-        return tampered("its refs hold a link");
-    }
-    Ok(())
-}
-
-/// A link somewhere below, in a tree of refs.
-fn links_below(dir: &Path, depth: u32) -> bool {
-    let Ok(entries) = std::fs::read_dir(dir) else { return false };
-    if depth > 20 {
-        return true;
-    }
-    entries.flatten().any(|entry| match entry.file_type() {
-        Ok(kind) if kind.is_symlink() => true,
-        Ok(kind) if kind.is_dir() => links_below(&entry.path(), depth + 1),
-        _ => false,
-    })
+/// A relative ref path that stays where it is put.
+fn is_ref_path(name: &str) -> bool {
+    !name.is_empty()
+        && name.split('/').all(|part| !part.is_empty() && part != "." && part != ".." && !part.ends_with(".lock"))
+        && !OsStr::new(name).as_bytes().iter().any(|b| b.is_ascii_control())
 }

@@ -1,173 +1,336 @@
-//! Running git: arguments only, no shell, bounded in time and output, no prompts, no hooks.
+//! Running git: a hardened child in its own session, with a deadline and bounded output.
+//!
+//! Must not know what the calls are for.
 
-use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use super::error::GitError;
-use super::safety;
+use super::safety::{foreman_git, plain_git};
 
-/// Time for one call. A checkout of a large repository fits; a prompt that waits for ever does not.
+/// How long one call may take.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Output kept per stream, bytes; a larger one is an error rather than half an answer.
-const OUTPUT_BYTES: usize = 64 * 1024 * 1024;
+/// How long a call that is stopped may take to remove its lock files.
+const GRACE: Duration = Duration::from_millis(500);
+/// Most bytes kept of stdout and of stderr.
+const OUTPUT_BYTES: usize = 8 * 1024 * 1024;
+/// Most characters of git's own words in an error.
+const ERROR_CHARS: usize = 600;
+/// `merge-tree --write-tree` and `worktree list -z` came with it.
+const OLDEST: (u32, u32) = (2, 38);
 
-/// What git gave back.
-pub(crate) struct Output {
-    pub(crate) code: i32,
-    pub(crate) stdout: Vec<u8>,
-    pub(crate) stderr: String,
+/// What a child left behind.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    /// None: killed by a signal.
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+    /// Stdout was longer than the cap; the child was stopped.
+    pub cut: bool,
 }
 
-/// One call of git.
+enum Input {
+    Empty,
+    Bytes(Vec<u8>),
+    File(File),
+}
+
+/// One git call to be made.
 pub(crate) struct Call {
-    dir: PathBuf,
-    args: Vec<OsString>,
-    env: Vec<(OsString, OsString)>,
-    stdin: Option<Vec<u8>>,
-}
-
-/// A call in the person's repository, with the person's own configuration but no hooks, prompts or transports.
-pub(crate) fn git(dir: &Path) -> Call {
-    Call { dir: dir.to_owned(), args: Vec::new(), env: Vec::new(), stdin: None }
+    command: Command,
+    input: Input,
+    cap: usize,
+    shown: String,
 }
 
 impl Call {
+    /// git in `dir`, with the person's own configuration.
+    pub(crate) fn in_dir(dir: &Path) -> Self {
+        Self { command: foreman_git(dir), input: Input::Empty, cap: OUTPUT_BYTES, shown: "git".to_owned() }
+    }
+
+    /// Reads a setting as the person has it; none when it is not set or not of that type.
+    pub(crate) fn setting(dir: &Path, name: &str, kind: Option<&str>) -> Result<Option<String>, GitError> {
+        let call = Self { command: plain_git(dir), input: Input::Empty, cap: OUTPUT_BYTES, shown: "git".to_owned() };
+        let done = call.arg("config").args(kind.map(|kind| format!("--type={kind}"))).args(["--get", name]).finish()?;
+        let text = String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned();
+        Ok((done.code == Some(0) && !text.is_empty()).then_some(text))
+    }
+
     pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
-        self.args.push(arg.as_ref().to_owned());
+        let arg = arg.as_ref();
+        self.shown.push(' ');
+        self.shown.push_str(&arg.to_string_lossy().chars().take(80).collect::<String>());
+        self.command.arg(arg);
         self
     }
 
-    pub(crate) fn args<I: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = I>) -> Self {
-        self.args.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        for arg in args {
+            self = self.arg(arg);
+        }
+        self
+    }
+
+    /// A `-c` pair; not shown in errors.
+    pub(crate) fn config(mut self, pair: &str) -> Self {
+        self.command.arg("-c").arg(pair);
         self
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
-        self.env.push((name.into(), value.as_ref().to_owned()));
+        self.command.env(name, value);
         self
     }
 
-    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
-        self.stdin = Some(bytes.into());
+    pub(crate) fn without_env(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
         self
     }
 
-    fn name(&self) -> String {
-        self.args
-            .iter()
-            .find(|arg| !arg.as_bytes().starts_with(b"-"))
-            .map_or_else(|| "git".to_owned(), |arg| arg.to_string_lossy().into_owned())
+    pub(crate) fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Input::Bytes(bytes.into());
+        self
     }
 
-    /// Runs it; a failing exit code is not an error here.
-    pub(crate) fn output(self) -> Result<Output, GitError> {
-        let name = self.name();
-        let mut command = safety::foreman_git(&self.dir);
-        command.args(&self.args).envs(self.env);
-        run(command, &name, &self.dir, self.stdin)
+    pub(crate) fn input_file(mut self, file: File) -> Self {
+        self.input = Input::File(file);
+        self
     }
 
-    /// Runs it; a failing exit code is an error with git's own words.
-    pub(crate) fn run(self) -> Result<Vec<u8>, GitError> {
-        let (name, dir) = (self.name(), self.dir.clone());
-        let output = self.output()?;
-        if output.code == 0 {
-            return Ok(output.stdout);
+    /// Keeps at most `bytes` of stdout; more is cut, not an error, when [`Finished::cut`] is looked at.
+    pub(crate) fn cap(mut self, bytes: usize) -> Self {
+        self.cap = bytes;
+        self
+    }
+
+    /// Runs it to its end. Any exit code is fine.
+    pub(crate) fn finish(mut self) -> Result<Finished, GitError> {
+        let (stdin, bytes) = match self.input {
+            Input::Empty => (Stdio::null(), None),
+            Input::Bytes(bytes) => (Stdio::piped(), Some(bytes)),
+            Input::File(file) => (Stdio::from(file), None),
+        };
+        self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = start(&mut self.command)?;
+        if let (Some(bytes), Some(mut pipe)) = (bytes, child.stdin.take()) {
+            // A child that does not read to the end is its own business; its exit code tells.
+            std::thread::spawn(move || drop(pipe.write_all(&bytes)));
         }
-        Err(GitError::Failed { command: name, dir, stderr: output.stderr })
-    }
-
-    /// As [`Call::run`], the output as one trimmed line of text.
-    pub(crate) fn line(self) -> Result<String, GitError> {
-        Ok(String::from_utf8_lossy(&self.run()?).trim_end_matches(['\n', '\r']).to_owned())
-    }
-
-    /// As [`Call::line`], none when git says no.
-    pub(crate) fn maybe(self) -> Result<Option<String>, GitError> {
-        let output = self.output()?;
-        Ok((output.code == 0).then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned()))
-    }
-}
-
-fn run(mut command: Command, name: &str, dir: &Path, stdin: Option<Vec<u8>>) -> Result<Output, GitError> {
-    // A group of its own, so that what git starts ends with it.
-    command
-        .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0);
-    if !dir.is_dir() {
-        return Err(GitError::NotFound(dir.display().to_string()));
-    }
-    let mut child = command.spawn().map_err(GitError::NoGit)?;
-    let (sender, receiver) = mpsc::channel();
-    if let (Some(mut pipe), Some(bytes)) = (child.stdin.take(), stdin) {
-        // A closed pipe shows in the exit code.
-        std::thread::spawn(move || pipe.write_all(&bytes));
-    }
-    read_in_background(child.stdout.take(), 0, &sender);
-    read_in_background(child.stderr.take(), 1, &sender);
-    let mut streams = [Vec::new(), Vec::new()];
-    let deadline = Instant::now() + TIMEOUT;
-    for _ in 0..2 {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match receiver.recv_timeout(left) {
-            Ok((at, bytes)) => {
-                if let Some(stream) = streams.get_mut(at) {
-                    *stream = bytes;
+        let (sender, receiver) = mpsc::channel();
+        if let Some(pipe) = child.stdout.take() {
+            read_all(pipe, self.cap, Stream::Out, sender.clone());
+        }
+        if let Some(pipe) = child.stderr.take() {
+            read_all(pipe, OUTPUT_BYTES, Stream::Err, sender.clone());
+        }
+        drop(sender);
+        let deadline = Instant::now() + TIMEOUT;
+        let (mut stdout, mut stderr, mut cut) = (Vec::new(), Vec::new(), false);
+        loop {
+            match receiver.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok((Stream::Out, bytes, full)) => {
+                    stdout = bytes;
+                    if full {
+                        cut = true;
+                        kill(&mut child);
+                    }
+                }
+                Ok((Stream::Err, bytes, full)) => {
+                    stderr = bytes;
+                    if full {
+                        kill(&mut child);
+                    }
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    kill(&mut child);
+                    return Err(GitError::TimedOut { command: self.shown, seconds: TIMEOUT.as_secs() });
                 }
             }
-            Err(_) => {
-                kill_group(child.id());
-                let _gone = child.wait();
-                return Err(GitError::TimedOut {
-                    command: name.to_owned(),
-                    dir: dir.to_owned(),
-                    seconds: TIMEOUT.as_secs(),
-                });
-            }
+        }
+        let status = wait(&mut child, deadline)
+            .ok_or_else(|| GitError::TimedOut { command: self.shown, seconds: TIMEOUT.as_secs() })?;
+        Ok(Finished { code: status.code(), stdout, stderr, cut })
+    }
+
+    /// Runs it; anything but exit code 0 is an error with git's words.
+    pub(crate) fn bytes(self) -> Result<Vec<u8>, GitError> {
+        let (shown, cap) = (self.shown.clone(), self.cap);
+        let done = self.finish()?;
+        if done.cut {
+            return Err(GitError::TooMuch { command: shown, bytes: cap });
+        }
+        if done.code != Some(0) {
+            return Err(failed(shown, &done));
+        }
+        Ok(done.stdout)
+    }
+
+    /// As [`Call::bytes`], as text without the newline at its end.
+    pub(crate) fn text(self) -> Result<String, GitError> {
+        let mut text = String::from_utf8_lossy(&self.bytes()?).into_owned();
+        if text.ends_with('\n') {
+            text.pop();
+        }
+        Ok(text)
+    }
+
+    /// As [`Call::text`]; none when the exit code is 1 (git's way to say "no").
+    pub(crate) fn maybe(self) -> Result<Option<String>, GitError> {
+        let shown = self.shown.clone();
+        let done = self.finish()?;
+        match done.code {
+            Some(0) => Ok(Some(String::from_utf8_lossy(&done.stdout).trim_end_matches('\n').to_owned())),
+            Some(1) => Ok(None),
+            _ => Err(failed(shown, &done)),
         }
     }
-    let status = child.wait().map_err(GitError::NoGit)?;
-    let [stdout, stderr] = streams;
-    if stdout.len() > OUTPUT_BYTES {
-        return Err(GitError::Unexpected(format!("git {name} printed more than {OUTPUT_BYTES} bytes")));
+
+    /// For a conversation over pipes; the caller waits for the child.
+    pub(crate) fn spawn(mut self) -> Result<Child, GitError> {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        start(&mut self.command)
     }
-    let stderr = String::from_utf8_lossy(&stderr).trim().chars().take(2000).collect();
-    Ok(Output { code: status.code().unwrap_or(-1), stdout, stderr })
 }
 
-fn read_in_background(pipe: Option<impl Read + Send + 'static>, at: usize, sender: &mpsc::Sender<(usize, Vec<u8>)>) {
-    let sender = sender.clone();
+/// The error of a call that ended badly.
+pub(crate) fn failed(command: String, done: &Finished) -> GitError {
+    let text = words(&done.stderr);
+    let text = match (text.is_empty(), done.code) {
+        (false, _) => text,
+        (true, Some(code)) => format!("exit code {code}"),
+        (true, None) => "killed by a signal".to_owned(),
+    };
+    GitError::Failed { command, text }
+}
+
+/// git's stderr as one readable piece: hints dropped, bounded, no control characters.
+pub(crate) fn words(stderr: &[u8]) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| line.trim())
+        .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
+        .map(|line| line.strip_prefix("fatal: ").or_else(|| line.strip_prefix("error: ")).unwrap_or(line))
+        .collect();
+    let joined = lines.join("; ");
+    joined.chars().map(|c| if c.is_control() { ' ' } else { c }).take(ERROR_CHARS).collect()
+}
+
+fn start(command: &mut Command) -> Result<Child, GitError> {
+    // SAFETY: both are plain system calls that touch nothing of the parent's memory.
+    #[expect(unsafe_code, reason = "a session of its own has no controlling terminal to ask on; std has no safe call")]
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            // git removes its lock files on this signal. Our callers wait for their child, so the thread it is tied to
+            // lives as long as it.
+            #[cfg(target_os = "linux")]
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+            Ok(())
+        });
+    }
+    command.spawn().map_err(|error| match (error.kind(), command.get_current_dir()) {
+        (ErrorKind::NotFound, Some(dir)) if !dir.is_dir() => GitError::NoPath(dir.to_owned()),
+        _ => GitError::NoGit(error.to_string()),
+    })
+}
+
+enum Stream {
+    Out,
+    Err,
+}
+
+/// Reads `pipe` to its end or to `cap` on a thread of its own. The flag of the message says that the cap was passed.
+fn read_all(mut pipe: impl Read + Send + 'static, cap: usize, of: Stream, to: mpsc::Sender<(Stream, Vec<u8>, bool)>) {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // What is past the bound is read and dropped, so that git does not block on a full pipe.
-            let _short = pipe.by_ref().take(OUTPUT_BYTES as u64 + 1).read_to_end(&mut bytes);
-            let _rest = std::io::copy(&mut pipe, &mut std::io::sink());
-        }
-        let _gone = sender.send((at, bytes));
+        let limit = u64::try_from(cap).unwrap_or(u64::MAX);
+        let _ = pipe.by_ref().take(limit).read_to_end(&mut bytes);
+        let full = bytes.len() >= cap && pipe.read(&mut [0]).is_ok_and(|n| n > 0);
+        let _ = to.send((of, bytes, full));
     });
 }
 
-fn kill_group(pid: u32) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-        let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+/// Ends the child and all that it started in its session: politely, so that git removes its lock files, then by force.
+fn kill(child: &mut Child) {
+    let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    let send = |signal| group.map(|pid| rustix::process::kill_process_group(pid, signal));
+    let _ = send(rustix::process::Signal::TERM);
+    let deadline = Instant::now() + GRACE;
+    while matches!(child.try_wait(), Ok(None)) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _ = send(rustix::process::Signal::KILL);
+    let _ = child.kill();
+}
+
+/// Its pipes are closed, so it is about to end; a child that lingers is killed at the deadline.
+fn wait(child: &mut Child, deadline: Instant) -> Option<std::process::ExitStatus> {
+    let mut pause = Duration::from_micros(200);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) if Instant::now() < deadline => {
+                std::thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(20));
+            }
+            Ok(None) | Err(_) => {
+                kill(child);
+                let _ = child.wait();
+                return None;
+            }
+        }
     }
 }
 
-/// Splits NUL-separated output.
-pub(crate) fn nul_fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
-    bytes.split(|byte| *byte == 0).filter(|field| !field.is_empty())
+/// Checks once that git is there and new enough.
+pub(crate) fn require_git() -> Result<(), GitError> {
+    static CHECKED: OnceLock<Result<(), GitError>> = OnceLock::new();
+    CHECKED
+        .get_or_init(|| {
+            let text = Call::in_dir(Path::new("/")).arg("--version").text()?;
+            if version(&text).is_some_and(|found| found < OLDEST) {
+                let found = text.split(' ').nth(2).unwrap_or(&text).to_owned();
+                return Err(GitError::OldGit { found });
+            }
+            Ok(())
+        })
+        .clone()
 }
 
-/// A path from git's bytes.
-pub(crate) fn path_of(bytes: &[u8]) -> PathBuf {
-    PathBuf::from(OsStr::from_bytes(bytes))
+/// Major and minor of "git version 2.47.3 (extra)".
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(' ').nth(2)?.split('.');
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Versions of distributions and vendors are read; a stranger text is not called old.
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(version("git version 2.47.3"), Some((2, 47)));
+        assert_eq!(version("git version 2.39.5 (Apple Git-154)"), Some((2, 39)));
+        assert_eq!(version("git version 2.51.0.windows.1"), Some((2, 51)));
+        assert_eq!(version("something else"), None);
+    }
+
+    /// Output beyond the cap stops the child and is an error of its own.
+    #[test]
+    fn output_is_capped() {
+        let call = Call::in_dir(Path::new("/")).arg("help").arg("-a").cap(100);
+        assert!(matches!(call.bytes(), Err(GitError::TooMuch { .. })));
+    }
 }

@@ -1,7 +1,8 @@
-//! The environment of git: for processes an agent can influence, and for the Foreman's own calls.
+//! The environment of every process that an agent can influence, and of our own git calls.
 //!
-//! Pushing and signing fail for every process that an agent starts, whatever it types: no transport is allowed, every
-//! push URL is rewritten to one that does not exist, and the signing programs are missing.
+//! Must not know what is run with it. Entry points: [`agent_environment`], [`foreman_git`].
+//! This is the second line behind the permission judge and the kernel sandbox: it stops mistakes and pushes from
+//! scripts, it is no sandbox.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -10,211 +11,185 @@ use std::process::Command;
 
 use super::Identity;
 
-/// A scheme that no transport has.
-const NO_TRANSPORT: &str = "agentcraft-none";
-/// A program that does not exist.
-const NO_SIGNING: &str = "agentcraft-signing-disabled";
-
-/// Variables that point git elsewhere; compared without case.
-const REDIRECTS: [&str; 12] = [
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_NAMESPACE",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-    "GIT_CONFIG",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_SHALLOW_FILE",
-    "GIT_GRAFT_FILE",
-];
-
-/// What a process of an agent may inherit. No tokens, no agent sockets, nothing that runs code.
-const INHERITED: [&str; 22] = [
+/// Inherited names that an agent's process may see. Everything else (tokens, agent sockets, start-up files, loader
+/// variables) is left out.
+const INHERITED: &[&str] = &[
     "PATH",
     "HOME",
     "USER",
     "LOGNAME",
     "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "LC_MESSAGES",
+    "LANGUAGE",
     "TZ",
     "TERM",
     "COLORTERM",
-    "CARGO_HOME",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "XDG_CACHE_HOME",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NO_COLOR",
     "RUSTUP_HOME",
+    "CARGO_HOME",
     "RUSTUP_TOOLCHAIN",
     "GOPATH",
     "GOROOT",
-    "GOMODCACHE",
-    "JAVA_HOME",
     "NVM_DIR",
-    "PYENV_ROOT",
+    "JAVA_HOME",
     "VIRTUAL_ENV",
-    "NIX_PATH",
+    "SOURCE_DATE_EPOCH",
 ];
 
-/// Configuration that closes push and signing, as pairs.
-fn guard() -> [(&'static str, &'static str); 9] {
-    [
-        ("protocol.allow", "never"),
-        ("url.agentcraft-push-blocked:///.pushInsteadOf", ""),
-        ("commit.gpgsign", "false"),
-        ("tag.gpgsign", "false"),
-        ("gpg.program", NO_SIGNING),
-        ("gpg.ssh.program", NO_SIGNING),
-        ("gpg.x509.program", NO_SIGNING),
-        ("safe.bareRepository", "explicit"),
-        ("core.hooksPath", "/dev/null"),
-    ]
-}
+/// Configuration that every git below an agent gets, after pairs that were there already.
+const AGENT_CONFIG: &[(&str, &str)] = &[
+    ("protocol.allow", "never"),
+    ("url.agentcraft-push-blocked:///.pushInsteadOf", ""),
+    ("commit.gpgsign", "false"),
+    ("tag.gpgsign", "false"),
+    ("gpg.program", "agentcraft-signing-disabled"),
+    ("gpg.ssh.program", "agentcraft-signing-disabled"),
+    ("gpg.x509.program", "agentcraft-signing-disabled"),
+];
 
-/// The whole environment of a process that an agent can influence, built from an allow list over `base`.
+/// The whole environment for a process of an agent (CLI, command, CI, setup) that starts in `cwd`.
 ///
-/// Pairs of `GIT_CONFIG_COUNT` that were there already are kept and ours come after them, so that ours win.
+/// From `base` only an allow list survives (names compared without case where git's redirections are concerned), plus
+/// `GIT_CONFIG_COUNT` pairs, which ours follow. `extra` is set last, except that it can never weaken the git guard.
 pub fn agent_environment(
-    base: impl IntoIterator<Item = (OsString, OsString)>,
+    base: impl Iterator<Item = (OsString, OsString)>,
     cwd: &Path,
     identity: &Identity,
-    scratch: &Path,
+    extra: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, OsString)> {
-    let mut env: Vec<(OsString, OsString)> = Vec::new();
-    let mut config: Vec<(OsString, OsString)> = Vec::new();
-    let mut ceiling = cwd.parent().map(|parent| parent.as_os_str().to_owned()).unwrap_or_default();
-    let base: Vec<(OsString, OsString)> = base.into_iter().collect();
-    let value = |name: &str| base.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-    for (name, value) in &base {
-        if INHERITED.iter().any(|allowed| name == allowed) {
-            env.push((name.clone(), value.clone()));
-        }
-        if name == "GIT_CEILING_DIRECTORIES" && !value.is_empty() {
-            ceiling.push(":");
-            ceiling.push(value);
+    let mut kept: std::collections::BTreeMap<OsString, OsString> = std::collections::BTreeMap::new();
+    let mut given: std::collections::BTreeMap<String, OsString> = std::collections::BTreeMap::new();
+    for (name, value) in base {
+        let text = name.to_string_lossy().into_owned();
+        if INHERITED.contains(&text.as_str()) || text.starts_with("LC_") {
+            kept.insert(name, value);
+        } else if text.starts_with("GIT_CONFIG_") || text == "GIT_CEILING_DIRECTORIES" {
+            given.insert(text, value);
         }
     }
-    let count: usize = value("GIT_CONFIG_COUNT").and_then(|count| count.to_str()?.parse().ok()).unwrap_or(0);
-    for at in 0..count.min(100) {
-        if let (Some(key), Some(set)) =
-            (value(&format!("GIT_CONFIG_KEY_{at}")), value(&format!("GIT_CONFIG_VALUE_{at}")))
-        {
-            config.push((key, set));
+    for (name, value) in extra {
+        if !name.as_bytes().to_ascii_uppercase().starts_with(b"GIT_") {
+            kept.insert(name, value);
         }
     }
-    config.extend(guard().map(|(key, set)| (key.into(), set.into())));
-    env.push(("GIT_CONFIG_COUNT".into(), config.len().to_string().into()));
-    for (at, (key, set)) in config.into_iter().enumerate() {
-        env.push((format!("GIT_CONFIG_KEY_{at}").into(), key));
-        env.push((format!("GIT_CONFIG_VALUE_{at}").into(), set));
+    let mut set = |name: &str, value: &OsStr| {
+        kept.insert(name.into(), value.to_owned());
+    };
+
+    // A count that cannot be read, or pairs that are missing, would make every git fail: such pairs are dropped.
+    let mut pairs: Vec<(OsString, OsString)> = Vec::new();
+    let count = given.get("GIT_CONFIG_COUNT").and_then(|v| v.to_str()).and_then(|v| v.trim().parse::<usize>().ok());
+    for index in 0..count.unwrap_or(0).min(1000) {
+        let key = given.get(&format!("GIT_CONFIG_KEY_{index}"));
+        let value = given.get(&format!("GIT_CONFIG_VALUE_{index}"));
+        if let (Some(key), Some(value)) = (key, value) {
+            pairs.push((key.clone(), value.clone()));
+        }
     }
-    let fixed: [(&str, &OsStr); 18] = [
-        ("GIT_ALLOW_PROTOCOL", NO_TRANSPORT.as_ref()),
-        ("GIT_TERMINAL_PROMPT", "0".as_ref()),
-        ("GCM_INTERACTIVE", "never".as_ref()),
-        ("GIT_CEILING_DIRECTORIES", &ceiling),
-        ("GIT_AUTHOR_NAME", identity.name.as_ref()),
-        ("GIT_AUTHOR_EMAIL", identity.email.as_ref()),
-        ("GIT_COMMITTER_NAME", identity.name.as_ref()),
-        ("GIT_COMMITTER_EMAIL", identity.email.as_ref()),
-        ("GIT_PAGER", "cat".as_ref()),
-        ("PAGER", "cat".as_ref()),
-        ("GIT_EDITOR", "true".as_ref()),
-        ("GIT_SEQUENCE_EDITOR", "true".as_ref()),
-        ("SHELL", "/bin/bash".as_ref()),
-        ("TMPDIR", scratch.as_os_str()),
-        ("SSH_ASKPASS_REQUIRE", "never".as_ref()),
-        ("GIT_ASKPASS", "false".as_ref()),
-        ("BASH_ENV", "".as_ref()),
-        ("ENV", "".as_ref()),
-    ];
-    env.extend(fixed.map(|(name, value)| (name.into(), value.to_owned())));
-    env
+    pairs.extend(AGENT_CONFIG.iter().map(|(key, value)| ((*key).into(), (*value).into())));
+    set("GIT_CONFIG_COUNT", OsStr::new(&pairs.len().to_string()));
+    for (index, (key, value)) in pairs.iter().enumerate() {
+        set(&format!("GIT_CONFIG_KEY_{index}"), key);
+        set(&format!("GIT_CONFIG_VALUE_{index}"), value);
+    }
+    // By the other channel, for git reads this key from the command scope alone, and callers count the pairs above.
+    set("GIT_CONFIG_PARAMETERS", OsStr::new("'safe.bareRepository'='explicit'"));
+
+    let mut ceiling = OsString::from(cwd.parent().unwrap_or(cwd));
+    if let Some(before) = given.get("GIT_CEILING_DIRECTORIES").filter(|v| !v.is_empty()) {
+        ceiling.push(":");
+        ceiling.push(before);
+    }
+    set("GIT_CEILING_DIRECTORIES", &ceiling);
+    for (name, value) in [
+        ("GIT_ALLOW_PROTOCOL", "agentcraft-none"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GCM_INTERACTIVE", "never"),
+        ("GIT_AUTHOR_NAME", identity.name.as_str()),
+        ("GIT_AUTHOR_EMAIL", identity.email.as_str()),
+        ("GIT_COMMITTER_NAME", identity.name.as_str()),
+        ("GIT_COMMITTER_EMAIL", identity.email.as_str()),
+        ("GIT_EDITOR", "true"),
+        ("GIT_SEQUENCE_EDITOR", "true"),
+        ("PAGER", "cat"),
+        ("GIT_PAGER", "cat"),
+        ("MANPAGER", "cat"),
+        ("SHELL", "bash"),
+    ] {
+        set(name, OsStr::new(value));
+    }
+    set("PWD", cwd.as_os_str());
+    kept.retain(|name, _| name != "BASH_ENV" && name != "ENV" && name != "SSH_AUTH_SOCK");
+    kept.into_iter().collect()
 }
 
-/// Extra variables of a test run.
-pub fn ci_environment() -> [(&'static str, &'static str); 3] {
-    [("CI", "1"), ("FORCE_COLOR", "0"), ("NO_COLOR", "1")]
+/// Options of every git call of our own: no hooks, no programs that watch files, no network, no signing unless asked,
+/// names as they are.
+const OWN_CONFIG: &[&str] = &[
+    "core.quotepath=false",
+    "color.ui=false",
+    "commit.gpgsign=false",
+    "log.showSignature=false",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.pager=cat",
+    "submodule.recurse=false",
+    "protocol.allow=never",
+    "url.agentcraft-push-blocked:///.pushInsteadOf=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+];
+
+/// `GIT_*` variables of the person that say where their configuration is; all other ones are dropped.
+fn is_config_source(name: &str) -> bool {
+    matches!(
+        name,
+        "GIT_CONFIG_GLOBAL" | "GIT_CONFIG_SYSTEM" | "GIT_CONFIG_NOSYSTEM" | "GIT_CONFIG_COUNT" | "GIT_EXEC_PATH"
+    ) || name.starts_with("GIT_CONFIG_KEY_")
+        || name.starts_with("GIT_CONFIG_VALUE_")
 }
 
-/// A hardened call of git for the Foreman itself, in a directory of the person's. The person's configuration holds,
-/// but no hook, prompt, transport or file-system monitor runs, and no optional lock is taken.
+/// A hardened git of our own with its working directory at `dir`: argv only, no hooks, no prompts, no protocol, no
+/// optional locks, redirections of the environment removed. The person's configuration counts, agents' never: calls
+/// that read an agent's tree use a git directory of our own besides.
 pub fn foreman_git(dir: &Path) -> Command {
+    let mut command = plain_git(dir);
+    for pair in OWN_CONFIG {
+        command.arg("-c").arg(pair);
+    }
+    command
+}
+
+/// As [`foreman_git`] without settings of our own: for reading what the person has configured, nothing else.
+pub(crate) fn plain_git(dir: &Path) -> Command {
     let mut command = Command::new("git");
     command.current_dir(dir);
     for (name, _) in std::env::vars_os() {
-        let upper = name.to_string_lossy().to_uppercase();
-        let redirect = REDIRECTS.contains(&upper.as_str());
-        let odd = name.as_bytes().starts_with(b"GIT_CONFIG")
-            || name.as_bytes().starts_with(b"GIT_TRACE")
-            || ["GIT_EXTERNAL_DIFF", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXEC_PATH"].contains(&upper.as_str());
-        // The test harness and the person may point git at another global file; that stays.
-        let keep = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"].contains(&upper.as_str());
-        if (redirect || odd) && !keep {
+        let text = name.to_string_lossy().to_ascii_uppercase();
+        let dropped = text.starts_with("GIT_") && !is_config_source(&text);
+        if dropped || matches!(text.as_str(), "PAGER" | "BASH_ENV" | "ENV") {
             command.env_remove(&name);
         }
     }
+    for (name, value) in [
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GCM_INTERACTIVE", "never"),
+        ("GIT_ALLOW_PROTOCOL", "agentcraft-none"),
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ("GIT_ADVICE", "0"),
+        ("GIT_EDITOR", "true"),
+        ("GIT_LITERAL_PATHSPECS", "1"),
+        ("LC_ALL", "C"),
+    ] {
+        command.env(name, value);
+    }
     command
-        .args(["-c", "core.quotepath=false", "-c", "color.ui=false", "-c", "commit.gpgsign=false"])
-        .args(["-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never", "-c", "core.fsmonitor=false"])
-        .args(["-c", "submodule.recurse=false", "-c", "url.agentcraft-push-blocked:///.pushInsteadOf="])
-        .args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"])
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .env("GCM_INTERACTIVE", "never")
-        .env("GIT_ALLOW_PROTOCOL", NO_TRANSPORT)
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_LITERAL_PATHSPECS", "0")
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("LC_ALL", "C");
-    command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn identity() -> Identity {
-        Identity { name: "AgentCraft Kit".into(), email: "kit@agentcraft.local".into() }
-    }
-
-    fn get(env: &[(OsString, OsString)], name: &str) -> Option<String> {
-        env.iter().find(|(key, _)| key == name).map(|(_, value)| value.to_string_lossy().into_owned())
-    }
-
-    /// Pairs that were there keep their place; ours start behind them and so win.
-    #[test]
-    fn own_config_pairs_come_after_existing_ones() {
-        let base = [
-            ("GIT_CONFIG_COUNT", "1"),
-            ("GIT_CONFIG_KEY_0", "user.name"),
-            ("GIT_CONFIG_VALUE_0", "X"),
-            ("PATH", "/bin"),
-        ]
-        .map(|(key, value)| (OsString::from(key), OsString::from(value)));
-        let env = agent_environment(base, Path::new("/w/copy"), &identity(), Path::new("/w/tmp"));
-        assert_eq!(get(&env, "GIT_CONFIG_COUNT").as_deref(), Some("10"));
-        assert_eq!(get(&env, "GIT_CONFIG_KEY_0").as_deref(), Some("user.name"));
-        assert_eq!(get(&env, "GIT_CONFIG_KEY_1").as_deref(), Some("protocol.allow"));
-        assert_eq!(get(&env, "PATH").as_deref(), Some("/bin"));
-    }
-
-    /// Neither variables that point git elsewhere nor secrets are inherited, in whatever case they are written.
-    #[test]
-    fn redirects_and_secrets_are_not_inherited() {
-        let base = [
-            ("GIT_DIR", "/x"),
-            ("git_work_tree", "/x"),
-            ("SSH_AUTH_SOCK", "/x"),
-            ("GITHUB_TOKEN", "x"),
-            ("ANTHROPIC_API_KEY", "x"),
-            ("LD_PRELOAD", "x"),
-        ]
-        .map(|(key, value)| (OsString::from(key), OsString::from(value)));
-        let env = agent_environment(base, Path::new("/w/copy"), &identity(), Path::new("/w/tmp"));
-        for name in ["GIT_DIR", "git_work_tree", "SSH_AUTH_SOCK", "GITHUB_TOKEN", "ANTHROPIC_API_KEY", "LD_PRELOAD"] {
-            assert_eq!(get(&env, name), None, "{name}");
-        }
-        assert_eq!(get(&env, "GIT_CEILING_DIRECTORIES").as_deref(), Some("/w"));
-    }
 }

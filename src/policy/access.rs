@@ -218,7 +218,7 @@ impl Eval<'_> {
                     continue;
                 }
                 for name in self.places.disk.names(&here.real, MATCHES.saturating_mul(8))? {
-                    let Some(text) = name.to_str() else { return None };
+                    let text = name.to_str()?;
                     let hidden = text.starts_with('.') && !part.starts_with('.');
                     if !hidden && glob::matches(part, text) {
                         next.push(path.join(text));

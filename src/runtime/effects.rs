@@ -207,7 +207,8 @@ fn see(beliefs: &Beliefs, places: &Places, life: Life) -> World {
         Life::Later => Vec::new(),
     };
     if life == Life::First {
-        for line in git::sweep(&places.git) {
+        let known: Vec<PathBuf> = beliefs.known.iter().chain(&beliefs.wished).cloned().collect();
+        for line in git::sweep(&places.git, &known) {
             tracing::info!("{line}");
         }
     }

@@ -2,26 +2,33 @@
 //!
 //! Blocking; called on threads that may block.
 
-use std::path::{Path, PathBuf};
-
 use crate::foreman::effect::{
     AgentIdentity, Collected, DiffOrder, MergeOrder, MergeOutcome, MergeStyle, PrepareFailure, PrepareWorktree,
     PreparedWorktree, RepoFacts, RepoRef, WorktreeFacts, WorktreeRef,
 };
 use crate::git::{
-    self, CollectedWork, GitError, GitHome, Identity, MergeRequest, MergeResult, RepoAt, RepoView, Style, WorktreeAt,
+    self, CollectedWork, GitHome, Identity, MergeRequest, MergeResult, PrepareError, RepoAt, RepoView, WorktreeAt,
     WorktreeOrder, WorktreeStats,
 };
-use crate::protocol::{Diff, DiffStats, WorktreeId};
+use crate::protocol::{Diff, DiffStats};
+use std::path::{Path, PathBuf};
 
-fn repo_at(repo: &RepoRef) -> RepoAt {
+pub(crate) fn repo_at(repo: &RepoRef) -> RepoAt {
     let RepoRef { id, path, base } = repo;
-    RepoAt { id: id.to_string(), path: path.clone(), base: base.clone() }
+    RepoAt { id: id.clone(), path: path.clone(), base: base.clone() }
 }
 
-fn worktree_at(worktree: &WorktreeRef) -> WorktreeAt {
-    let WorktreeRef { id, agent: _, task: _, dir, branch, fork, live } = worktree;
-    WorktreeAt { id: id.to_string(), dir: dir.clone(), branch: branch.clone(), fork: fork.clone(), live: *live }
+pub(crate) fn worktree_at(worktree: &WorktreeRef) -> WorktreeAt {
+    let WorktreeRef { id, agent, task, dir, branch, fork, live } = worktree;
+    WorktreeAt {
+        id: id.clone(),
+        agent: agent.clone(),
+        task: task.clone(),
+        dir: dir.clone(),
+        branch: branch.clone(),
+        fork: fork.clone(),
+        live: *live,
+    }
 }
 
 pub(crate) fn identity(identity: &AgentIdentity) -> Identity {
@@ -36,12 +43,19 @@ fn facts(view: RepoView) -> RepoFacts {
 
 fn stats(stats: WorktreeStats) -> WorktreeFacts {
     let WorktreeStats { id, ahead, files, additions, deletions } = stats;
-    WorktreeFacts { id: WorktreeId(id), ahead, files, additions, deletions }
+    WorktreeFacts { id, ahead, files, additions, deletions }
 }
 
-fn collected(work: CollectedWork) -> Collected {
-    let CollectedWork { head, stats: numbers, diff, names } = work;
-    Collected { head, facts: stats(numbers), diff, names }
+fn collected(worktree: &WorktreeRef, work: CollectedWork) -> Collected {
+    let CollectedWork { head, facts, diff, names, committed: _, notes } = work;
+    say_notes(&worktree.dir, &notes);
+    Collected { head, facts: stats(facts), diff, names }
+}
+
+fn say_notes(dir: &Path, notes: &[String]) {
+    for note in notes {
+        tracing::warn!(worktree = %dir.display(), "{note}");
+    }
 }
 
 pub(crate) fn inspect(path: &str) -> Result<RepoFacts, String> {
@@ -64,11 +78,12 @@ pub(crate) fn refresh(home: &GitHome, repo: &RepoRef, worktrees: &[WorktreeRef])
 }
 
 pub(crate) fn prepare(home: &GitHome, order: &PrepareWorktree) -> Result<PreparedWorktree, PrepareFailure> {
-    let PrepareWorktree { repo, agent: _, task: _, id, branch, dir, start, own_branches, setup: _, identity: who } =
-        order;
+    let PrepareWorktree { repo, agent, task, id, branch, dir, start, own_branches, setup: _, identity: who } = order;
     let order = WorktreeOrder {
         repo: repo_at(repo),
-        id: id.to_string(),
+        agent: agent.clone(),
+        task: task.clone(),
+        id: id.clone(),
         branch: branch.clone(),
         dir: dir.clone(),
         start: start.clone(),
@@ -77,34 +92,17 @@ pub(crate) fn prepare(home: &GitHome, order: &PrepareWorktree) -> Result<Prepare
     };
     match git::prepare_worktree(home, &order) {
         Ok(made) => {
-            let git::Prepared { dir, branch, fork, head, fresh: _, copied } = made;
+            let git::Prepared { dir, branch, fork, head, copied, reused: _, notes } = made;
+            say_notes(&dir, &notes);
             Ok(PreparedWorktree { dir, branch, fork, head, copied, setup_output: None })
         }
-        // What the person has to mend will not mend itself.
-        Err(
-            error @ (GitError::Unsupported(_)
-            | GitError::MissingBranch { .. }
-            | GitError::BadBranch { .. }
-            | GitError::NoFreeName(_)
-            | GitError::NotFound(_)
-            | GitError::NotGit(_)
-            | GitError::NotRoot { .. }
-            | GitError::NoCommits(_)
-            | GitError::Detached(_)
-            | GitError::NoGit(_)),
-        ) => Err(PrepareFailure::Lasting(error.to_string())),
-        Err(
-            error @ (GitError::Failed { .. }
-            | GitError::TimedOut { .. }
-            | GitError::Io { .. }
-            | GitError::Tampered { .. }
-            | GitError::Unexpected(_)),
-        ) => Err(PrepareFailure::Passing(error.to_string())),
+        Err(PrepareError::Passing(reason)) => Err(PrepareFailure::Passing(reason)),
+        Err(PrepareError::Lasting(reason)) => Err(PrepareFailure::Lasting(reason)),
     }
 }
 
 pub(crate) fn prepare_copy(home: &GitHome, repo: &RepoRef, dir: &Path) -> Result<PathBuf, String> {
-    git::prepare_copy(home, &repo_at(repo), dir).map_err(|error| error.to_string())
+    git::prepare_lead_copy(home, &repo_at(repo), dir).map_err(|error| error.to_string())
 }
 
 pub(crate) fn collect(
@@ -115,7 +113,7 @@ pub(crate) fn collect(
     who: &AgentIdentity,
 ) -> Result<Collected, String> {
     git::collect(home, &repo_at(repo), &worktree_at(worktree), message, &identity(who))
-        .map(collected)
+        .map(|work| collected(worktree, work))
         .map_err(|error| error.to_string())
 }
 
@@ -127,22 +125,22 @@ pub(crate) fn abandon(
     who: &AgentIdentity,
 ) -> Result<Collected, String> {
     git::abandon(home, &repo_at(repo), &worktree_at(worktree), message, &identity(who))
-        .map(collected)
+        .map(|work| collected(worktree, work))
         .map_err(|error| error.to_string())
 }
 
 pub(crate) fn merge(home: &GitHome, order: &MergeOrder) -> MergeOutcome {
     let MergeOrder { repo, worktree, decision, task, head, message, style, sign, mark } = order;
-    let of_task = task.as_ref().map(|task| format!(", task {task}")).unwrap_or_default();
     let request = MergeRequest {
         repo: repo_at(repo),
-        branch: worktree.branch.clone(),
+        worktree: worktree_at(worktree),
+        decision: decision.clone(),
+        task: task.clone(),
         head: head.clone(),
         message: message.clone(),
-        approved: format!("Approved in AgentCraft: decision {decision}{of_task}."),
         style: match style {
-            MergeStyle::Merge => Style::Merge,
-            MergeStyle::Squash => Style::Squash,
+            MergeStyle::Merge => git::MergeStyle::Merge,
+            MergeStyle::Squash => git::MergeStyle::Squash,
         },
         sign: *sign,
         mark: mark.clone(),
@@ -159,25 +157,36 @@ pub(crate) fn merge(home: &GitHome, order: &MergeOrder) -> MergeOutcome {
 /// A diff that could not be made carries the reason.
 pub(crate) fn diff(home: &GitHome, repo: &RepoRef, worktree: &WorktreeRef, order: &DiffOrder) -> Diff {
     let made = git::diff(home, &repo_at(repo), &worktree_at(worktree), order.path.as_deref());
-    let empty = Diff {
-        request_id: order.request_id.clone(),
-        repo_id: repo.id.clone(),
-        worktree: worktree.id.clone(),
-        base: None,
-        branch: None,
-        files: Vec::new(),
-        stats: DiffStats::default(),
-        truncated: false,
-        error: None,
-    };
+    let (request_id, repo_id, id) = (order.request_id.clone(), repo.id.clone(), worktree.id.clone());
     match made {
-        Ok(git::WireDiff { base, branch, files, stats, truncated }) => {
-            Diff { base: Some(base), branch: Some(branch), files, stats, truncated, ..empty }
+        Ok(diff) => {
+            let git::WireDiff { base, branch, files, stats, truncated } = diff;
+            Diff {
+                request_id,
+                repo_id,
+                worktree: id,
+                base: Some(base),
+                branch: Some(branch),
+                files,
+                stats,
+                truncated,
+                error: None,
+            }
         }
-        Err(error) => Diff { error: Some(error.to_string()), ..empty },
+        Err(error) => Diff {
+            request_id,
+            repo_id,
+            worktree: id,
+            base: None,
+            branch: None,
+            files: Vec::new(),
+            stats: DiffStats::default(),
+            truncated: false,
+            error: Some(error.to_string()),
+        },
     }
 }
 
 pub(crate) fn verify(home: &GitHome, repo: &RepoRef, worktree: &WorktreeRef) -> Result<(), String> {
-    git::verify(home, &repo_at(repo), &worktree_at(worktree)).map_err(|error| error.to_string())
+    git::verify(home, &repo_at(repo), &worktree_at(worktree)).map(|_| ()).map_err(|error| error.to_string())
 }

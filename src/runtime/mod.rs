@@ -106,7 +106,7 @@ impl Runtime {
             git: GitHome {
                 profile: settings.profile_id.clone(),
                 worktrees: settings.worktrees.clone(),
-                meta: profile.dir().join("git"),
+                scratch: profile.dir().join("git"),
             },
             scratch: settings.scratch.clone(),
             prepared: profile.dir().join("prepared"),

@@ -198,6 +198,7 @@ impl Screen {
         kill_current_process_group(Signal::TSTP)?;
         // The signal may reach another thread first; this one must not take the terminal back before all have
         // stopped. Without a shell that stops jobs nothing happens, and we go on.
+        #[expect(clippy::disallowed_methods, reason = "being stopped can't be waited for")]
         std::thread::sleep(STOP_WAIT);
         self.take()?;
         self.forget();

@@ -71,6 +71,7 @@ pub(super) enum Wire {
 
 /// What came over it.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "messages are what is heard; a box for each would cost more")]
 pub(super) enum Heard {
     Message(ServerMessage),
     Lost(Lost),

@@ -1,5 +1,6 @@
 //! Playing one turn of a script.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -385,8 +386,11 @@ impl<'a> Player<'a> {
             return Err(Halt::broken(format!("{}: {error}", scratch.display())));
         }
         let inherited = self.sim.options.env.iter().cloned();
-        let mut env = safety::agent_environment(inherited, &self.spec.dir, &identity, &scratch);
-        env.push((PROFILE_MARK.into(), self.sim.profile().into()));
+        let extra: [(OsString, OsString); 2] = [
+            ("TMPDIR".into(), scratch.into_os_string()),
+            (PROFILE_MARK.into(), self.sim.profile().into()),
+        ];
+        let env = safety::agent_environment(inherited, &self.spec.dir, &identity, extra);
         let spec = ChildSpec::shell(command, self.spec.dir.clone(), env);
         let running = run(spec, COMMAND_TIME, self.stop.clone());
         tokio::pin!(running);

@@ -418,7 +418,7 @@ fn strategy(words: &[&str]) -> bool {
         } else if let Some(value) = word.strip_prefix("-s").filter(|_| !word.starts_with("--")) {
             own(value)
         } else {
-            !(word.starts_with("--strat") && !word.starts_with("--strategy-option"))
+            !word.starts_with("--strat") || word.starts_with("--strategy-option")
         }
     })
 }
