@@ -2,7 +2,7 @@
 //!
 //! Owns what an argument's text is and how sure it is. Knows neither programs nor paths. Entry point: [`Arg`].
 
-use super::word::{UNKNOWN, Unit, Word};
+use super::word::{UNKNOWN, Unit};
 
 /// One argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,9 +95,5 @@ impl Arg {
         }
         arg.pattern = wild.then_some(pattern);
         arg
-    }
-
-    pub(crate) fn of(word: &Word) -> Self {
-        Self::from_units(&word.units, word.quoted)
     }
 }

@@ -283,3 +283,164 @@ fn resolve(disk: &dyn Disk, base: &Path, path: &Path) -> Option<(PathBuf, Kind)>
     }
     Some((real, kind))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::super::Role;
+    use super::*;
+
+    /// A file system that exists only here: a path with a target is a link, one that ends in a slash a directory.
+    struct Sketch(BTreeMap<PathBuf, Kind>);
+
+    impl Sketch {
+        fn new(entries: &[&str]) -> Self {
+            let mut kinds = BTreeMap::from([(PathBuf::from("/"), Kind::Directory)]);
+            for entry in entries {
+                let (path, kind) = match entry.split_once(" -> ") {
+                    Some((path, target)) => (path, Kind::Link(target.into())),
+                    None if entry.ends_with('/') => (entry.trim_end_matches('/'), Kind::Directory),
+                    None => (*entry, Kind::File),
+                };
+                let path = Path::new(path);
+                for parent in path.ancestors().skip(1) {
+                    kinds.entry(parent.to_path_buf()).or_insert(Kind::Directory);
+                }
+                kinds.insert(path.to_path_buf(), kind);
+            }
+            Self(kinds)
+        }
+    }
+
+    impl Disk for Sketch {
+        fn kind(&self, path: &Path) -> Kind {
+            self.0.get(path).cloned().unwrap_or(Kind::Absent)
+        }
+
+        fn names(&self, directory: &Path, limit: usize) -> Option<Vec<OsString>> {
+            let names: Vec<OsString> = self
+                .0
+                .keys()
+                .filter(|path| path.parent() == Some(directory))
+                .filter_map(|path| path.file_name().map(OsStr::to_os_string))
+                .collect();
+            (names.len() <= limit).then_some(names)
+        }
+
+        fn text(&self, _file: &Path, _limit: u64) -> Option<String> {
+            None
+        }
+    }
+
+    fn area() -> Area {
+        Area {
+            role: Role::Worker,
+            cwd: "/home/u/wt".into(),
+            git_dir: "/home/u/wt/.git".into(),
+            scratch: vec!["/tmp/s".into()],
+            read_dirs: vec!["/home/u/notes".into()],
+            home: "/home/u".into(),
+            own_server: "crew".into(),
+            lead_read_commands: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn paths_lead_where_the_kernel_leads() {
+        let disk = Sketch::new(&[
+            "/home/u/wt/src/net/a.rs",
+            "/home/u/wt/deep -> src/net",
+            "/home/u/wt/out -> /home/u/private",
+            "/home/u/private/x",
+            "/home/u/wt/round -> round",
+            "/home/u/wt/dangling -> /home/u/new",
+            "/home/u/wt/up -> ..",
+            "/tmp/s/",
+            "/home/u/notes/n.md",
+            "/home/u/wt2/x",
+        ]);
+        let area = area();
+        let places = Places::new(&area, &disk);
+        let place = |path: &str| places.find(&places.root, Path::new(path)).map(|found| found.place);
+        for (path, wanted) in [
+            ("src/net/a.rs", Place::Worktree),
+            ("new/file", Place::Worktree),
+            ("deep/a.rs", Place::Worktree),
+            ("src/../src/./net", Place::Worktree),
+            // `..` after a link goes to the real parent: from src/net to src, not to the root.
+            ("deep/../../../x", Place::Outside),
+            ("deep/../x", Place::Worktree),
+            ("out/x", Place::Outside),
+            ("out", Place::Outside),
+            ("dangling", Place::Outside),
+            ("up", Place::Outside),
+            ("up/wt/src", Place::Worktree),
+            ("..", Place::Outside),
+            ("../wt2/x", Place::Outside),
+            ("/tmp/s/a", Place::Scratch),
+            ("/tmp/s/../x", Place::Outside),
+            ("/home/u/notes/n.md", Place::ReadDir),
+            ("/dev/null", Place::Harmless),
+            ("/dev/fd/3", Place::Harmless),
+            ("/dev/fd/../x", Place::Outside),
+            ("/dev/tcp/h/1", Place::Network),
+            ("/dev/sda", Place::Outside),
+            ("/", Place::Outside),
+        ] {
+            assert_eq!(place(path), Some(wanted), "{path}");
+        }
+        assert_eq!(place("round"), None);
+        assert_eq!(place("round/x"), None);
+    }
+
+    #[test]
+    fn git_entries_are_known_by_every_spelling() {
+        let disk = Sketch::new(&["/home/u/wt/.git/config", "/home/u/wt/g -> .git", "/tmp/s/"]);
+        let area = area();
+        let places = Places::new(&area, &disk);
+        let git = |path: &str| places.find(&places.root, Path::new(path)).unwrap().git_entry;
+        for path in
+            [".git", ".git/config", ".GIT/x", "a/.git", ".git./x", ".git /x", "git~1", "GIT~2/x", "g/config", "g"]
+        {
+            assert!(git(path), "{path}");
+        }
+        for path in [".gitignore", ".github/x", "git", "git~", "git~x", "a.git", ".gitx"] {
+            assert!(!git(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_survey_sees_links_and_git_directories() {
+        let disk = Sketch::new(&[
+            "/home/u/wt/a/b -> /etc",
+            "/home/u/wt/a/c -> d",
+            "/home/u/wt/a/d",
+            "/home/u/wt/e/f/.git/HEAD",
+            "/home/u/wt/g/HEAD",
+            "/home/u/wt/g/objects/",
+            "/home/u/wt/g/refs/",
+            "/home/u/wt/h/i -> ../h",
+        ]);
+        let area = area();
+        let places = Places::new(&area, &disk);
+        let survey = |path: &str| places.survey(&places.root.join(path));
+        assert!(survey("a").links.iter().any(|link| link.leads_out));
+        assert!(!survey("a").git_entry);
+        assert!(survey("e").git_entry && survey("g").git_entry && survey("").git_entry);
+        assert!(survey("h").links.iter().all(|link| link.climbs && !link.leads_out));
+        assert!(survey("a").complete);
+    }
+
+    /// An area whose root is the whole machine, relative or missing protects nothing, so nothing is in it.
+    #[test]
+    fn a_root_that_is_no_place_of_its_own_holds_nothing() {
+        let disk = Sketch::new(&["/home/u/wt/x"]);
+        for cwd in ["/", "relative", "/home/.."] {
+            let area = Area { cwd: cwd.into(), scratch: vec!["/".into()], ..area() };
+            let places = Places::new(&area, &disk);
+            let found = places.find(Path::new("/"), Path::new("/home/u/wt/x")).unwrap();
+            assert_eq!(found.place, Place::Outside, "{cwd}");
+        }
+    }
+}

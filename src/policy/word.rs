@@ -329,3 +329,48 @@ fn sequence(inside: &[Unit], cap: usize) -> Sequence {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(text: &str) -> Vec<String> {
+        Word::plain(text).braces(100).unwrap().iter().map(Word::shape).collect()
+    }
+
+    #[test]
+    fn braces_expand_as_in_bash() {
+        for (text, wanted) in [
+            ("a{b,c}d", &["abd", "acd"][..]),
+            ("{a,b}{1,2}", &["a1", "a2", "b1", "b2"]),
+            ("x{1..3}", &["x1", "x2", "x3"]),
+            ("{3..1}", &["3", "2", "1"]),
+            ("{01..3}", &["01", "02", "03"]),
+            ("{a..c}", &["a", "b", "c"]),
+            ("{1..7..3}", &["1", "4", "7"]),
+            ("{a,{b,c}}", &["a", "b", "c"]),
+            ("{a{b,c}}", &["{ab}", "{ac}"]),
+            ("{a}", &["{a}"]),
+            ("{a,b", &["{a,b"]),
+            ("{,x}", &["", "x"]),
+            ("{}", &["{}"]),
+        ] {
+            assert_eq!(expanded(text), wanted, "{text}");
+        }
+        assert_eq!(Word::plain("{1..1000}").braces(100), None);
+        assert_eq!(Word::plain("{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}").braces(100), None);
+        assert_eq!(Word::quoted("{a,b}").braces(100).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn assignments_are_split_at_unquoted_names() {
+        let name = |text: &str| Word::plain(text).assignment().map(|assignment| assignment.name);
+        assert_eq!(name("a=b"), Some("a".into()));
+        assert_eq!(name("_a1+=b=c"), Some("_a1".into()));
+        assert_eq!(name("a[0]=b"), Some("a".into()));
+        for text in ["1a=b", "=b", "a", "a-b=c", "a b=c", "--x=y"] {
+            assert_eq!(name(text), None, "{text}");
+        }
+        assert_eq!(Word::quoted("a=b").assignment(), None);
+    }
+}
